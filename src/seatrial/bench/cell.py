@@ -1,0 +1,88 @@
+"""A cell: one start of one candidate under one load, and everything measured in it.
+
+``cell.json`` is the last thing said about a cell; its folder appears whole or not at all, so
+its presence means that requests.parquet, telemetry.parquet and engine.log beside it are whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from seatrial.core.provenance import Provenance
+from seatrial.stats.interval import Interval
+
+SCHEMA = "seatrial/cell/1"
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """offered = completed + failed + cancelled + timed_out + cut + in_flight, always."""
+
+    offered: int
+    completed: int
+    failed: int
+    cancelled: int
+    timed_out: int
+    cut: int
+    in_flight: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A latency's distribution over the completed requests, in ms; None where it has no values."""
+
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    n: int
+    intervals: dict[str, Interval] = {}
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something seen that a reader must know; ``level`` is info, warning, failure or invalid."""
+
+    id: str
+    level: str
+    says: str
+    evidence: str = ""
+
+
+class ClientReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client says of itself; percentiles in ms."""
+
+    cpu_s: float
+    cpu_s_per_million_tokens: float | None
+    lateness_ms: dict[str, float | None]
+    loop_lag_ms: dict[str, float | None]
+    cpu_share: float
+    calibration: dict[str, Any] | None = None
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """cell.json; the keys of DESIGN's ``bench --json`` and where the cell stands in the trial."""
+
+    schema: str
+    candidate: str
+    start: int
+    valid: bool
+    invalid_because: list[str]
+    requests: Counts
+    ttft_ms: Summary
+    itl_ms: Summary
+    tpot_ms: Summary
+    e2e_ms: Summary
+    output_tokens: int
+    output_tokens_per_s: float | None
+    duration_s: float
+    goodput: float | None
+    failure_rate: float | None
+    resources: dict[str, float | int | None]
+    effective: dict[str, Any]
+    client: ClientReport
+    findings: list[Finding]
+    cold_start_s: dict[str, float | None]
+    comparability: dict[str, Any]
+    provenance: Provenance
+    files: dict[str, str] = {}  # name -> sha256 of the files beside cell.json

@@ -1,0 +1,89 @@
+"""``seatrial``: the verbs, and the one place where an error becomes text and an exit code.
+
+Verbs are named by import path and loaded when called, so ``seatrial --help`` stays fast. A verb
+returns its exit code (None is 0); everything else it has to say it raises.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from cyclopts import App, CycloptsError
+
+from seatrial._version import __version__
+from seatrial.cli.errors import report
+from seatrial.core.errors import PrerequisiteError, SeatrialError, UsageError
+
+VERBS: dict[str, str] = {}
+"""verb -> one line of help; its commands are ``app`` in ``seatrial.cli.VERB``."""
+
+INTERRUPTED = 130
+
+
+def build_app() -> App:
+    """The application with every verb that exists, none of them imported."""
+    app = App(
+        name="seatrial",
+        version=__version__,
+        help="Which LLM inference engine should serve this workload, shown and not asserted.",
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        help_on_error=False,
+    )
+    for verb, line in VERBS.items():
+        app.command(f"seatrial.cli.{verb}:app", name=verb, help=line)
+    return app
+
+
+def _as_interrupt(_signum: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of the console script; ends the process with the exit code."""
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    sys.exit(run(tokens))
+
+
+def run(tokens: list[str]) -> int:
+    """Run one command line; returns the exit code of DESIGN's table."""
+    as_json = "--json" in tokens
+    try:
+        result = build_app()(tokens)
+    except SeatrialError as error:
+        return report(error, as_json=as_json)
+    except CycloptsError as error:
+        text = str(error).strip() or type(error).__name__
+        return report(_usage(text, tokens), as_json=as_json)
+    except KeyboardInterrupt:
+        print("seatrial: interrupted; what was started has been stopped", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return report(_memory(), as_json=as_json)
+    return result if isinstance(result, int) else 0
+
+
+def _usage(text: str, tokens: list[str]) -> UsageError:
+    return UsageError(
+        text,
+        where=f"seatrial {' '.join(tokens)}",
+        unchanged="nothing was started",
+        remedy="see seatrial --help, or seatrial VERB --help",
+    )
+
+
+def _memory() -> PrerequisiteError:
+    return PrerequisiteError(
+        "this machine's memory did not suffice",
+        unchanged="everything finished before it",
+        remedy="free memory or take a smaller slice, then run the same command again",
+    )

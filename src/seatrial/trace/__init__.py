@@ -1,0 +1,5 @@
+"""Request traces: the table, and one reader per format."""
+
+from seatrial.trace.table import BadRow, Blocks, RequestTable, SourceFile
+
+__all__ = ["BadRow", "Blocks", "RequestTable", "SourceFile"]
