@@ -12,11 +12,14 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from cyclopts import App, CycloptsError
+from typing import TYPE_CHECKING
 
 from seatrial._version import __version__
 from seatrial.cli.errors import report
 from seatrial.core.errors import PrerequisiteError, SeatrialError, UsageError
+
+if TYPE_CHECKING:
+    from cyclopts import App
 
 VERBS: dict[str, str] = {}
 """verb -> one line of help; its commands are ``app`` in ``seatrial.cli.VERB``."""
@@ -24,12 +27,28 @@ VERBS: dict[str, str] = {}
 INTERRUPTED = 130
 
 
+SUMMARY = "Which LLM inference engine should serve this workload, shown and not asserted."
+
+
+def overview() -> str:
+    """The text of ``seatrial --help``: made without importing anything, so that it is instant."""
+    width = max(map(len, VERBS), default=0)
+    verbs = "\n".join(f"  {verb:<{width}}  {line}" for verb, line in VERBS.items())
+    return (
+        f"Usage: seatrial VERB [ARGS]\n\n{SUMMARY}\n\nVerbs:\n{verbs}\n\n"
+        "  --help     this text; seatrial VERB --help for a verb\n"
+        "  --version  the version\n"
+    )
+
+
 def build_app() -> App:
     """The application with every verb that exists, none of them imported."""
+    from cyclopts import App
+
     app = App(
         name="seatrial",
         version=__version__,
-        help="Which LLM inference engine should serve this workload, shown and not asserted.",
+        help=SUMMARY,
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
@@ -53,7 +72,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(tokens: list[str]) -> int:
     """Run one command line; returns the exit code of DESIGN's table."""
+    if not tokens or tokens[0] in ("--help", "-h"):
+        print(overview(), end="")
+        return 0
+    if tokens[0] == "--version":
+        print(__version__)
+        return 0
     as_json = "--json" in tokens
+    from cyclopts import CycloptsError
+
     try:
         result = build_app()(tokens)
     except SeatrialError as error:
