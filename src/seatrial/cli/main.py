@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-
 from typing import TYPE_CHECKING
 
 from seatrial._version import __version__
