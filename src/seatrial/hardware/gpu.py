@@ -1,0 +1,121 @@
+"""Accelerators: what their vendors publish, one record each.
+
+Figures are dense (no structured sparsity) and per device; ``memory_gb`` and bandwidths are
+decimal, as on the datasheet. What a driver reports as usable memory is less and lies in
+``reported_gib`` where somebody measured it. A missing dtype means that the vendor publishes none
+(or that the device has no such unit): it is never 0 and never derived from another dtype.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib import resources
+
+import msgspec
+
+from seatrial.core.errors import UsageError
+
+
+class Gpu(msgspec.Struct, frozen=True, kw_only=True):
+    """One accelerator model.
+
+    Attributes:
+        name: as the workload file spells it: lower case, dashes, memory where it tells apart.
+        vendor: nvidia, amd, intel, apple.
+        product: the vendor's name.
+        architecture: generation (volta, turing, ampere, ada, hopper, blackwell, cdna3, ...).
+        capability: CUDA compute capability times ten (90 for 9.0); None where there is no CUDA.
+        gfx: AMD's target name.
+        memory_gb: decimal gigabytes on the device, or shared with the host if ``unified_memory``.
+        bandwidth_gb_s: memory bandwidth, decimal GB/s.
+        dense_tflops: dtype (fp32, tf32, fp16, bf16, fp8, int8, fp4, int4) -> dense TFLOP/s (TOP/s).
+        interconnect: nvlink, xgmi, ethernet, pcie or none: the widest between devices.
+        link_gb_s: sum of both directions per device, GB/s, as vendors quote it.
+        pcie: generation of the host link.
+        reported_gib: what the driver reports as total, GiB, where measured.
+        source: the document.
+    """
+
+    name: str
+    vendor: str
+    product: str
+    architecture: str
+    memory_gb: float
+    bandwidth_gb_s: float
+    dense_tflops: dict[str, float]
+    interconnect: str
+    link_gb_s: float | None
+    pcie: int | None
+    source: str
+    capability: int | None = None
+    gfx: str | None = None
+    unified_memory: bool = False
+    reported_gib: float | None = None
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that a driver reports: measured where known, else nominal decimal gigabytes.
+
+        80e9 bytes are 74.5 GiB but an 80 GB card reports 79.18 GiB: vendors count HBM in binary
+        gigabytes. Nominal binary gigabytes minus 1.1 % (the H100's ratio) stand where no
+        measurement does.
+        """
+        if self.reported_gib is not None:
+            return int(self.reported_gib * (1 << 30))
+        return int(self.memory_gb * (1 << 30) * 0.989)
+
+
+@cache
+def all_gpus() -> dict[str, Gpu]:
+    """name -> record, in the order of the table."""
+    raw = resources.files("seatrial.hardware").joinpath("gpus.json").read_bytes()
+    return {g.name: g for g in msgspec.json.decode(raw, type=list[Gpu])}
+
+
+ALIASES = {
+    "v100": "v100-32gb",
+    "a100": "a100-80gb",
+    "h100": "h100-80gb",
+    "h100-sxm": "h100-80gb",
+    "h100-sxm-80gb": "h100-80gb",
+    "h100-pcie": "h100-pcie-80gb",
+    "h100-nvl": "h100-nvl-94gb",
+    "h200-141gb": "h200",
+    "h20": "h20-96gb",
+    "a800": "a800-80gb",
+    "h800": "h800-80gb",
+    "b200-180gb": "b200",
+    "t4-16gb": "t4",
+    "l4-24gb": "l4",
+    "l40s-48gb": "l40s",
+    "rtx-3090-24gb": "rtx-3090",
+    "rtx-4090-24gb": "rtx-4090",
+    "rtx-5090-32gb": "rtx-5090",
+    "rtx-6000": "rtx-6000-ada",
+    "dgx-spark": "gb10",
+    "jetson-agx-orin": "jetson-orin",
+    "jetson-agx-thor": "jetson-thor",
+    "mi250": "mi250x",
+    "radeon-ai-pro-r9700": "r9700",
+}
+
+
+def gpu(name: str) -> Gpu:
+    """The record of one GPU, by the workload file's spelling (or a common other one).
+
+    Raises:
+        UsageError: no such GPU; names the nearest known.
+    """
+    key = "-".join(name.strip().lower().replace("_", "-").split())
+    table = all_gpus()
+    found = table.get(ALIASES.get(key, key))
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(key, [*table, *ALIASES], n=1, cutoff=0.5)
+    hint = f"did you mean {ALIASES.get(near[0], near[0])}? " if near else ""
+    raise UsageError(
+        f"no GPU called {name} is known",
+        where="hardware.gpu",
+        remedy=f"{hint}Known: {', '.join(table)}",
+    )
