@@ -1,0 +1,188 @@
+"""``quantization_config`` of a checkpoint, reduced to one scheme.
+
+The method is what config.json says, never what the repository is called: a "...-AWQ" upload
+whose quant_method is compressed-tensors follows the rules of compressed-tensors. ModelOpt
+checkpoints may keep theirs in ``hf_quant_config.json``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seatrial.model.bounded import Keys
+from seatrial.model.info import Quantization
+
+_PLAIN = {
+    "awq": "w4a16",
+    "gptq": "w4a16",
+    "awq_marlin": "w4a16",
+    "gptq_marlin": "w4a16",
+    "auto-round": "w4a16",
+    "mxfp4": "mxfp4",
+    "gpt_oss_mxfp4": "mxfp4",
+    "eetq": "w8a16",
+    "aqlm": "aqlm",
+    "hqq": "hqq",
+    "torchao": "torchao",
+    "quark": "quark",
+    "exl2": "exl2",
+    "exl3": "exl3",
+}
+
+
+def from_config(keys: Keys) -> Quantization | None:
+    """The scheme of a configuration's ``quantization_config`` or ``compression_config``."""
+    own = keys.section("quantization_config", "compression_config")
+    if own is None and (mlx := keys.section("quantization")):
+        bits = mlx.number("bits") or 4.0
+        return Quantization(
+            method="mlx", scheme="mlx", bits=bits, group_size=mlx.integer("group_size")
+        )
+    return _parse(own) if own else None
+
+
+def from_hf_quant_config(keys: Keys) -> Quantization | None:
+    """NVIDIA ModelOpt's own file: ``{"quantization": {"quant_algo": "FP8", ...}}``."""
+    own = keys.section("quantization")
+    return _modelopt(own) if own else None
+
+
+def _parse(own: Keys) -> Quantization:
+    method = (own.text("quant_method", "quant_type") or "unknown").lower().strip()
+    if method == "compressed-tensors" or ("config_groups" in own and method != "modelopt"):
+        return _compressed_tensors(own, method)
+    if method.startswith("modelopt"):
+        return _modelopt(own, method)
+    if method == "fp8" or method == "fbgemm_fp8":
+        return _fp8(own, method)
+    if method in {"bitsandbytes", "bnb"}:
+        four = own.flag("load_in_4bit", "_load_in_4bit")
+        scheme = "bnb-nf4" if four is not False else "bnb-int8"
+        return Quantization(
+            method="bitsandbytes",
+            scheme=scheme,
+            bits=4.5 if four else 8.0,
+            skipped=own.texts("llm_int8_skip_modules"),
+        )
+    bits = own.number("bits", "w_bit", "weight_bits") or 4.0
+    group = own.integer("group_size", "q_group_size") if own.number("group_size") != -1 else None
+    scheme = _PLAIN.get(method, method)
+    if scheme == "w4a16" and bits == 8:
+        scheme = "w8a16"
+    if scheme == "mxfp4":
+        bits, group = 4.25, 32
+    return Quantization(
+        method=method,
+        scheme=scheme,
+        bits=bits,
+        group_size=group,
+        symmetric=own.flag("sym") is not False and own.flag("zero_point") is not True,
+        skipped=own.texts("modules_to_not_convert"),
+    )
+
+
+def _fp8(own: Keys, method: str) -> Quantization:
+    block = own.items("weight_block_size")
+    skipped = own.texts("modules_to_not_convert") or own.texts("ignored_layers")
+    if block and len(block) == 2 and all(isinstance(b, int) and b > 0 for b in block):
+        size = (int(block[0]), int(block[1]))
+        return Quantization(
+            method=method, scheme="fp8-block", bits=8.0, block=size, skipped=skipped
+        )
+    return Quantization(method=method, scheme="fp8", bits=8.0, skipped=skipped)
+
+
+def _modelopt(own: Keys, method: str = "modelopt") -> Quantization:
+    inner = own.section("quantization") or own
+    algo = (inner.text("quant_algo", "quant_method") or "").upper()
+    kv = inner.text("kv_cache_quant_algo")
+    if kv is None and (scheme := inner.section("kv_cache_scheme")):
+        kv = "fp8" if scheme.integer("num_bits") == 8 else None
+    skipped = inner.texts("exclude_modules") or inner.texts("ignore")
+    common: dict[str, Any] = {"kv_cache": kv.lower() if kv else None, "skipped": skipped}
+    if "NVFP4" in algo or "FP4" in algo or method == "modelopt_fp4":
+        return Quantization(
+            method="modelopt_fp4", scheme="nvfp4", bits=4.5, group_size=16, **common
+        )
+    if "MXFP8" in algo:
+        return Quantization(
+            method="modelopt_mxfp8", scheme="mxfp8", bits=8.25, group_size=32, **common
+        )
+    if "W4A16" in algo or "AWQ" in algo:
+        name = "w4a8-fp8" if "W4A8" in algo else "w4a16"
+        return Quantization(
+            method="modelopt",
+            scheme=name,
+            bits=4.0,
+            group_size=inner.integer("group_size"),
+            **common,
+        )
+    if "MIXED" in algo:
+        return Quantization(method="modelopt_mixed", scheme="mixed", bits=8.0, **common)
+    return Quantization(method="modelopt", scheme="fp8", bits=8.0, **common)
+
+
+def _compressed_tensors(own: Keys, method: str) -> Quantization:
+    """The first group decides; a checkpoint with several kinds of group is ``mixed``."""
+    groups = own.values.get("config_groups")
+    found = []
+    if isinstance(groups, dict):
+        found = [Keys(g, own.path) for g in list(groups.values())[:64] if isinstance(g, dict)]
+    schemes = [_group(g, own.text("format") or g.text("format") or "") for g in found]
+    if not schemes:
+        return Quantization(method="compressed-tensors", scheme="compressed-tensors", bits=8.0)
+    scheme, bits, size, block, symmetric = schemes[0]
+    if len({s[0] for s in schemes}) > 1:
+        scheme = "mixed"
+        bits = max(s[1] for s in schemes)
+    return Quantization(
+        method="compressed-tensors",
+        scheme=scheme,
+        bits=bits,
+        group_size=size,
+        block=block,
+        symmetric=symmetric,
+        kv_cache="fp8" if own.section("kv_cache_scheme") else None,
+        skipped=own.texts("ignore"),
+    )
+
+
+def _group(group: Keys, layout: str) -> tuple[str, float, int | None, tuple[int, int] | None, bool]:
+    weights = group.section("weights") or Keys({}, group.path)
+    inputs = group.section("input_activations")
+    bits = weights.integer("num_bits", high=64) or 8
+    kind = weights.text("type") or "int"
+    strategy = weights.text("strategy") or ""
+    size = weights.integer("group_size") if strategy in {"group", "tensor_group"} else None
+    blocks = weights.items("block_structure")
+    block = None
+    if blocks and len(blocks) == 2 and all(isinstance(b, int) for b in blocks):
+        block = (int(blocks[0]), int(blocks[1]))
+    act = (inputs.integer("num_bits", high=64) or 16) if inputs else 16
+    symmetric = weights.flag("symmetric") is not False
+    if kind == "float" and bits == 4:
+        if size == 32 or "mxfp4" in layout:
+            return "mxfp4", 4.25, 32, None, True
+        return "nvfp4", 4.5, 16, None, True
+    if kind == "float":
+        name = "fp8-block" if block else ("fp8" if act == 8 else "w8a16-fp8")
+        return name, float(bits), size, block, symmetric
+    if bits == 4 and act == 8:
+        float_inputs = inputs is not None and inputs.text("type") == "float"
+        return ("w4a8-fp8" if float_inputs else "w4a8-int8"), 4.0, size, None, symmetric
+    if act == 8:
+        return "w8a8-int8", float(bits), size, None, symmetric
+    return f"w{bits}a16", float(bits), size, None, symmetric
+
+
+def from_mlc(name: str) -> Quantization | None:
+    """MLC-LLM's scheme names, ``q4f16_1``: bits, then the activation type, then the layout."""
+    if len(name) < 4 or name[0] != "q" or not name[1].isdigit():
+        return None
+    bits = float(name[1])
+    return Quantization(
+        method="mlc",
+        scheme=name[:20],
+        bits=bits + 0.5 if bits < 16 else bits,
+        group_size=32,
+    )
