@@ -1,0 +1,34 @@
+"""The keys under which every engine's effective settings are read back, side by side.
+
+A key an engine does not report is None: not told is not a default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+KEYS: tuple[str, ...] = (
+    "version",
+    "model",
+    "context_tokens",
+    "slots",
+    "dtype",
+    "weights",
+    "kv_cache_dtype",
+    "kv_capacity_tokens",
+    "max_batch_tokens",
+    "prefix_cache",
+    "backend",
+    "structured_output_backend",
+    "template_sha256",
+    "tp",
+    "pp",
+    "threads",
+)
+
+
+def normalise(found: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """All of ``KEYS`` first, then what else the engine tells, then the flags it was given."""
+    ordered = {key: found.get(key) for key in KEYS}
+    more = {k: v for k, v in sorted(found.items()) if k not in ordered}
+    return {**ordered, **more, "flags": dict(sorted(flags.items()))}

@@ -1,0 +1,27 @@
+"""The adapters by name."""
+
+from __future__ import annotations
+
+from seatrial.core.errors import UsageError
+from seatrial.engines.adapter import Adapter
+from seatrial.engines.endpoint import Endpoint
+from seatrial.engines.llamacpp import LlamaCpp
+
+ADAPTERS: dict[str, Adapter] = {a.name: a for a in (LlamaCpp(), Endpoint())}
+
+
+def adapter(name: str) -> Adapter:
+    """The adapter of an engine.
+
+    Raises:
+        UsageError: no such engine; the message lists those there are.
+    """
+    found = ADAPTERS.get(name)
+    if found is None:
+        raise UsageError(
+            f"there is no adapter for the engine {name!r}",
+            where=f"engine: {name}",
+            unchanged="nothing was started",
+            remedy="known engines: " + ", ".join(sorted(ADAPTERS)),
+        )
+    return found

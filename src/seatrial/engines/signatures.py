@@ -1,0 +1,105 @@
+"""Log lines that betray what an engine really does: fallbacks, backends, features switched off.
+
+A signature is a text as the engine's source spells it, with the versions in which it exists.
+Those extracted by the fact store (predicate ``log_signature``) are merged with the adapters'
+own. Matching is by regular expression on single lines, each cut to 2,000 characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+MAX_LOG_BYTES = 8 << 20
+MAX_LINE = 2000
+
+Level = Literal["info", "warning", "failure"]
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """One telling line.
+
+    Attributes:
+        id: short name, unique within the engine.
+        pattern: regular expression searched in the line.
+        meaning: what a reader must know; groups of the pattern fill ``{1}``, ``{2}``.
+        level: ``failure`` where a required feature is off, ``warning`` for a slower path.
+        optimised: what it says about the execution path: True, False, or nothing (None).
+        since, until: versions in which the text exists, inclusive; "" is open.
+    """
+
+    id: str
+    pattern: str
+    meaning: str
+    level: Level = "info"
+    optimised: bool | None = None
+    since: str = ""
+    until: str = ""
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """A signature found in a log; ``line`` is the first such line, ``count`` how many."""
+
+    id: str
+    level: Level
+    says: str
+    line: str
+    count: int
+    optimised: bool | None
+
+
+def read_log(path: Path, offset: int = 0, limit_bytes: int = MAX_LOG_BYTES) -> str:
+    """``limit_bytes`` of a log from ``offset`` on (start-up is where engines tell), as text."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(limit_bytes).decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def tail(path: Path, lines: int = 12, limit_bytes: int = 64 << 10) -> str:
+    """The log's last lines, each cut to a screen's width: for error messages."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - limit_bytes))
+            text = file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(line[:200] for line in text.splitlines()[-lines:])
+
+
+def scan(text: str, signatures: Iterable[Signature]) -> list[Match]:
+    """Every signature that occurs, in the order of the list."""
+    compiled = [(s, re.compile(s.pattern)) for s in signatures]
+    found: dict[str, Match] = {}
+    for line in text.splitlines():
+        short = line[:MAX_LINE]
+        for signature, pattern in compiled:
+            hit = pattern.search(short)
+            if hit is None:
+                continue
+            earlier = found.get(signature.id)
+            if earlier is None:
+                found[signature.id] = Match(
+                    id=signature.id,
+                    level=signature.level,
+                    says=_fill(signature.meaning, hit),
+                    line=short.strip(),
+                    count=1,
+                    optimised=signature.optimised,
+                )
+            else:
+                found[signature.id] = msgspec.structs.replace(earlier, count=earlier.count + 1)
+    return [found[s.id] for s, _ in compiled if s.id in found]
+
+
+def _fill(meaning: str, hit: re.Match[str]) -> str:
+    for number, group in enumerate(hit.groups(), start=1):
+        meaning = meaning.replace(f"{{{number}}}", group or "")
+    return meaning
