@@ -20,7 +20,9 @@ from seatrial.core.errors import PrerequisiteError, SeatrialError, UsageError
 if TYPE_CHECKING:
     from cyclopts import App
 
-VERBS: dict[str, str] = {}
+VERBS: dict[str, str] = {
+    "engines": "engines on this machine: list, install, start, stop",
+}
 """verb -> one line of help; its commands are ``app`` in ``seatrial.cli.VERB``."""
 
 INTERRUPTED = 130

@@ -17,12 +17,12 @@ from seatrial.core.ids import sha256_bytes
 from seatrial.engines import http
 from seatrial.engines.adapter import Adapter, Launch, MetricNames, Routes, argv_of
 from seatrial.engines.environment import Environment, clean_environ
-from seatrial.engines.llamacpp_launcher import FLAGS, MARK
+from seatrial.engines.launchers.llamacpp import FLAGS, MARK
 from seatrial.engines.settings import Settings, default_threads
 from seatrial.engines.signatures import Signature
 from seatrial.workload.spec import CandidateSpec
 
-LAUNCHER = Path(__file__).with_name("llamacpp_launcher.py")
+LAUNCHER = Path(__file__).with_name("launchers") / "llamacpp.py"
 
 SIGNATURES = (
     Signature(

@@ -17,7 +17,7 @@ import psutil
 
 from seatrial.core.errors import EngineError
 
-KEEPER = Path(__file__).with_name("keeper.py")
+KEEPER = Path(__file__).with_name("launchers") / "keeper.py"
 ORPHAN_GRACE_S = 5.0
 """What an engine gets between SIGTERM and SIGKILL when seatrial itself is gone."""
 

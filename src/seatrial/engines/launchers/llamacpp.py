@@ -1,6 +1,6 @@
 """llama.cpp's server as a process of its own, from the wheel ``xllamacpp``.
 
-Run by the python of the engine's environment: ``python llamacpp_launcher.py ORDER`` with ORDER a
+Run by the python of the engine's environment: ``python llamacpp.py ORDER`` with ORDER a
 JSON object {"model", "host", "port", "flags"}; flags are llama-server's long flags with
 underscores. Imports only the standard library and xllamacpp (and that only when run), so that
 the adapter can read ``FLAGS`` from here.
@@ -86,7 +86,7 @@ SHOWN = (
 def say(event: str, **fields: Any) -> None:
     """One line of our own into the log, with the monotonic time."""
     line = json.dumps({"event": event, "ns": time.monotonic_ns(), **fields})
-    print(MARK + line, flush=True)  # noqa: T201 - this file is a program, its stdout the log
+    print(MARK + line, flush=True)  # noqa: T201 - a program; its stdout is the log
 
 
 def convert(library: Any, kind: str, value: Any) -> Any:
