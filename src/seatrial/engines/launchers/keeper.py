@@ -56,32 +56,41 @@ def read_order() -> dict[str, Any]:
 
 
 def spawn(order: dict[str, Any]) -> int:
-    """Fork and exec the engine in a process group of its own; returns its pid."""
+    """Fork and exec the engine in a process group of its own; returns its pid.
+
+    Returns when the exec has happened (that closes the pipe): from then on the engine dies with
+    this keeper.
+    """
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     null = os.open(os.devnull, os.O_RDONLY)
+    executed, write_end = os.pipe()
+    keeper = os.getpid()
     pid = os.fork()
     if pid:
-        os.close(log)
-        os.close(null)
+        for end in (log, null, write_end):
+            os.close(end)
+        os.read(executed, 1)
+        os.close(executed)
         return pid
     try:
-        become_engine(order, log, null)
+        become_engine(order, log, null, keeper)
     except OSError as error:
         os.write(2, f"seatrial: cannot run {order['argv'][0]}: {error.strerror}\n".encode())
     os._exit(127)
 
 
-def become_engine(order: dict[str, Any], log: int, null: int) -> None:
+def become_engine(order: dict[str, Any], log: int, null: int, keeper: int) -> None:
     """In the child: own group, default signals, log as output, then exec."""
     os.setpgid(0, 0)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != keeper:  # it died before the line above
+        os._exit(1)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    os.closerange(3, 256)
     if order.get("cwd"):
         os.chdir(order["cwd"])
     if order.get("cpus"):
