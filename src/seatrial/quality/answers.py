@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from seatrial.core.provenance import Provenance
+from seatrial.quality.precision import Precision
 
 SCHEMA = "seatrial/answers/1"
 
@@ -40,6 +41,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
         candidate: what the caller calls it (candidate id); ``engine`` is the adapter's name.
         tokens: most tokens asked per prompt; ``top``: log-probabilities asked per token.
         prompts_sha256: hash of the prompt set; only answers to the same set are compared.
+        precision: of the artefact, from its own files; None where nobody knows (an endpoint).
     """
 
     schema: str
@@ -52,3 +54,4 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     prompts_sha256: str
     answers: list[Answer]
     provenance: Provenance
+    precision: Precision | None = None

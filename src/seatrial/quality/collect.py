@@ -13,6 +13,7 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.quality.answers import SCHEMA, Answer, Answers
 from seatrial.quality.ask import Asker
+from seatrial.quality.precision import precision_of
 from seatrial.quality.prompts import Prompt, fingerprint, fixed
 
 TOKENS = 8
@@ -30,7 +31,10 @@ class Named(Protocol):
 
 
 class Engine(Protocol):
-    """A running engine, as far as this stage needs it."""
+    """A running engine, as far as this stage needs it.
+
+    Where it has an attribute ``artefact`` (a path or None), the precision is read from there.
+    """
 
     @property
     def base_url(self) -> str:
@@ -102,4 +106,5 @@ def collect(
         prompts_sha256=fingerprint(asked),
         answers=answers,
         provenance=provenance(seeds={"quality": seed}),
+        precision=precision_of(getattr(engine, "artefact", None)),
     )

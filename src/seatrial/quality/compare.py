@@ -80,20 +80,19 @@ def compare(
     candidate: Answers,
     *,
     margin: Margin | float | None = None,
-    quantization: str | None = None,
     seed: int = 1,
 ) -> QualityResult:
     """Compare two collections over the same prompts.
 
     Args:
         margin: the bounds; a number is a bound on the mean KL in nats; None takes the default
-            for ``quantization``, the recipe that the candidate's artefact names.
+            for the precision of the candidate's artefact.
         seed: of the bootstrap.
 
     Raises:
         UsageError: other prompts, or other settings of the collection: nothing to compare.
     """
-    bounds = _bounds(margin, quantization)
+    bounds = _bounds(margin, candidate)
     _same_question(reference, candidate)
     theirs = {answer.prompt: answer for answer in candidate.answers}
     asked = [answer for answer in reference.answers if answer.positions]
@@ -145,10 +144,10 @@ def judge(kl: Interval, agreement: Interval, bounds: Margin) -> str:
     return UNDECIDED
 
 
-def _bounds(margin: Margin | float | None, quantization: str | None) -> Margin:
+def _bounds(margin: Margin | float | None, candidate: Answers) -> Margin:
     if isinstance(margin, Margin):
         return margin
-    default = margin_for(quantization)
+    default = margin_for(candidate.precision)
     if margin is None:
         return default
     return Margin(kl_nats=margin, agreement=default.agreement, because="stated by the caller")

@@ -2,41 +2,25 @@
 
 Two bounds, both against the reference artefact of the same model: the mean KL divergence of the
 next token in nats, and the share of prompts whose first token is the same. How much an artefact
-may lose depends on how many bits it claims: rounding to 4 bits moves the distribution, rounding to
-8 bits hardly does. An artefact of 16 bits that loses as much as a good one of 4 bits is broken,
+may lose depends on how fine it claims to be: rounding to 4 bits moves the distribution, rounding
+to 8 bits hardly does. An artefact of 16 bits that loses as much as a good one of 4 bits is broken,
 though the same loss would be honest for Q4_0. So the default goes by bits per weight:
 
-    8 and more   0.02 nats   0.75      published for Llama-3-8B: q8_0 0.0014, q6_K 0.0055
-    5 to 8       0.10 nats   0.60      q5_K_M 0.011, q4_K_M 0.031
-    below 5      0.30 nats   0.50      q4_0 0.072; small models lose more
+    8 and more   0.02 nats   0.75
+    5 to 8       0.10 nats   0.60
+    below 5      0.30 nats   0.50
 
-(published figures: llama.cpp tools/perplexity/README.md). The bounds were set on SmolLM2-135M, the
-smallest and therefore most sensitive model at hand: docs/method/quality.md has the table.
+The bounds were set on SmolLM2-135M, a very small and therefore sensitive model; what was measured
+stands in docs/method/quality.md. A user who cares about less loss states a margin of their own.
 """
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
-_NAMED_BITS = {
-    "f32": 32.0,
-    "f16": 16.0,
-    "fp16": 16.0,
-    "bf16": 16.0,
-    "hf-bf16": 16.0,
-    "fp8": 8.0,
-    "int8": 8.0,
-    "w8a8": 8.0,
-    "awq": 4.2,
-    "gptq": 4.2,
-    "mxfp4": 4.25,
-    "nvfp4": 4.5,
-    "q4_1": 5.0,
-    "q8_0": 8.5,
-}
-_GGUF_DIGIT = re.compile(r"i?t?q(\d)")
+from seatrial.quality.precision import Precision
+
+_STEPS = ((8.0, 0.02, 0.75), (5.0, 0.10, 0.60), (0.0, 0.30, 0.50))
 
 
 class Margin(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,28 +37,19 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
     because: str
 
 
-def bits_per_weight(quantization: str) -> float | None:
-    """Bits per weight that a recipe's name claims (``Q4_K_M`` 4, ``F16`` 16); None if unknown."""
-    name = quantization.strip().lower()
-    if name in _NAMED_BITS:
-        return _NAMED_BITS[name]
-    match = _GGUF_DIGIT.match(name)
-    return float(match[1]) if match else None
+def margin_for(precision: Precision | None) -> Margin:
+    """The default margin for an artefact of this precision.
 
-
-def margin_for(quantization: str | None) -> Margin:
-    """The default margin for an artefact by the recipe it names.
-
-    An unknown recipe gets the strictest margin: what claims nothing must lose nothing.
+    None gets the strictest margin: what claims nothing must lose nothing.
     """
-    bits = bits_per_weight(quantization) if quantization else None
-    if bits is None:
+    if precision is None:
+        _, kl, agreement = _STEPS[0]
         return Margin(
-            kl_nats=0.02,
-            agreement=0.75,
-            because=f"the strictest: bits per weight of {quantization or 'it'} are not known",
+            kl_nats=kl, agreement=agreement, because="the strictest: its precision is not known"
         )
-    kl, agreement = (0.02, 0.75) if bits >= 8 else (0.10, 0.60) if bits >= 5 else (0.30, 0.50)
+    kl, agreement = next((kl, share) for bits, kl, share in _STEPS if precision.bits >= bits)
     return Margin(
-        kl_nats=kl, agreement=agreement, because=f"{quantization}: {bits:g} bits per weight"
+        kl_nats=kl,
+        agreement=agreement,
+        because=f"most layers are {precision.name}, {precision.bits:g} bits per weight",
     )
