@@ -1,0 +1,245 @@
+"""The records of a run: one row per offered request, in columns, and as Parquet.
+
+Columns are those of DESIGN 4.4. Times are ns of the machine's monotonic clock; -1 in memory and
+null in Parquet mean that it did not come to that. ``event_ns`` holds one time per event with
+content: every other definition of a latency can be computed from it later.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seatrial.loadgen.reading import COMPLETED, STATUSES, Outcome
+
+Ints = NDArray[np.int64]
+
+INT_COLUMNS = (
+    "index",
+    "scheduled_ns",
+    "sent_ns",
+    "connect_ns",
+    "first_byte_ns",
+    "first_token_ns",
+    "first_text_ns",
+    "first_reasoning_ns",
+    "last_token_ns",
+    "done_ns",
+    "http_status",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+)
+
+
+@dataclass(slots=True)
+class Records:
+    """All requests of a run in columns; ``ints[name]`` has one int64 per request, -1 for none.
+
+    Attributes:
+        status: index into ``STATUSES``.
+        event_offsets, event_ns: event times of request i are event_ns[offsets[i]:offsets[i+1]].
+        usage_given: whether the server counted the tokens.
+        counted: how tokens were counted where it did not: "events" or "tokenize".
+        start_ns: the run's start on the same clock.
+    """
+
+    ints: dict[str, Ints]
+    status: NDArray[np.int8]
+    event_offsets: Ints
+    event_ns: Ints
+    usage_given: NDArray[np.bool_]
+    error_kind: list[str | None]
+    error: list[str | None]
+    finish_reason: list[str | None]
+    findings: list[list[str]]
+    text: dict[int, str]
+    start_ns: int
+    plan: dict[str, Ints] = field(default_factory=dict)
+    cell_findings: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n(self) -> int:
+        """Offered requests."""
+        return len(self.status)
+
+    def is_status(self, name: str) -> NDArray[np.bool_]:
+        """Which requests ended so."""
+        found: NDArray[np.bool_] = self.status == STATUSES.index(name)
+        return found
+
+    @property
+    def completed(self) -> NDArray[np.bool_]:
+        """Which requests completed."""
+        return self.is_status(COMPLETED)
+
+    def counts(self) -> dict[str, int]:
+        """Requests by status; their sum is ``n``."""
+        numbers = np.bincount(self.status, minlength=len(STATUSES))
+        return {name: int(numbers[i]) for i, name in enumerate(STATUSES)}
+
+
+class Builder:
+    """Takes outcomes one at a time, so that no more than one is held as objects."""
+
+    def __init__(self) -> None:
+        self._ints = {name: array("q") for name in INT_COLUMNS}
+        self._status = array("b")
+        self._events = array("q")
+        self._offsets = array("q", [0])
+        self._usage = array("b")
+        self._error_kind: list[str | None] = []
+        self._error: list[str | None] = []
+        self._finish: list[str | None] = []
+        self._findings: list[list[str]] = []
+        self._text: dict[int, str] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        """Enter one request."""
+        for name, column in self._ints.items():
+            value = getattr(outcome, name)
+            column.append(-1 if value is None else value)
+        self._status.append(STATUSES.index(outcome.status))
+        self._usage.append(outcome.output_tokens is not None)
+        self._events.extend(outcome.event_ns)
+        self._offsets.append(len(self._events))
+        self._error_kind.append(outcome.error_kind)
+        self._error.append(outcome.error)
+        self._finish.append(outcome.finish_reason)
+        self._findings.append(outcome.findings)
+        if outcome.text:
+            self._text[len(self._status) - 1] = outcome.text
+
+    def build(self, start_ns: int) -> Records:
+        """The records in order of the plan."""
+        ints = {name: np.frombuffer(column, np.int64) for name, column in self._ints.items()}
+        if not len(self._status):
+            ints = {name: np.empty(0, np.int64) for name in self._ints}
+        order = np.argsort(ints["index"], kind="stable")
+        offsets = np.frombuffer(self._offsets, np.int64)
+        events = np.frombuffer(self._events, np.int64) if len(self._events) else ints["index"][:0]
+        lengths = np.diff(offsets)[order]
+        new_offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        place = np.repeat(offsets[:-1][order] - new_offsets[:-1], lengths)
+        place += np.arange(len(events))
+        rank = {int(old): new for new, old in enumerate(order)} if self._text else {}
+        return Records(
+            ints={name: column[order] for name, column in ints.items()},
+            status=_bytes(self._status)[order],
+            event_offsets=new_offsets,
+            event_ns=events[place],
+            usage_given=_bytes(self._usage)[order].astype(bool),
+            error_kind=[self._error_kind[i] for i in order],
+            error=[self._error[i] for i in order],
+            finish_reason=[self._finish[i] for i in order],
+            findings=[self._findings[i] for i in order],
+            text={rank[old]: text for old, text in self._text.items()},
+            start_ns=start_ns,
+        )
+
+
+def _bytes(column: array[int]) -> NDArray[np.int8]:
+    return np.frombuffer(column, np.int8) if len(column) else np.empty(0, np.int8)
+
+
+def build(outcomes: Iterable[Outcome], start_ns: int) -> Records:
+    """Records of outcomes that are already in memory."""
+    builder = Builder()
+    for outcome in outcomes:
+        builder.add(outcome)
+    return builder.build(start_ns)
+
+
+def settle_tokens(records: Records, asked: Ints | None) -> None:
+    """Fill in what the server did not count, and mark counts that cannot be right.
+
+    Without usage an event counts as one token, marked as estimated. Usage above the limit that
+    was asked for is wrong by definition (``wrong_usage``): then events count instead.
+    """
+    made = records.ints["output_tokens"].copy()
+    events = np.diff(records.event_offsets)
+    missing = made < 0
+    made[missing & (events > 0)] = events[missing & (events > 0)]
+    for i in np.flatnonzero(missing & records.completed):
+        records.findings[i] = [*records.findings[i], "no_usage"]
+    if asked is not None:
+        wrong = (asked > 0) & (made > asked) & ~missing
+        made[wrong] = events[wrong]
+        for i in np.flatnonzero(wrong):
+            records.findings[i] = [*records.findings[i], "wrong_usage"]
+        short = (asked > 0) & records.completed & (made != asked) & ~wrong
+        for i in np.flatnonzero(short):
+            records.findings[i] = [*records.findings[i], "output_length_differs"]
+    records.ints["output_tokens"] = made
+    for found in records.findings:
+        records.cell_findings.update(found)
+
+
+def write_parquet(records: Records, path: Path, *, rows_at_once: int = 20_000) -> None:
+    """Write the records; each batch of rows becomes a row group."""
+    import duckdb
+
+    with duckdb.connect() as db:
+        db.execute(_TABLE)
+        for start in range(0, max(records.n, 1), rows_at_once):
+            _insert(db, records, start, min(start + rows_at_once, records.n))
+        quoted = str(path).replace("'", "''")
+        db.execute(f"COPY requests TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+_NULLABLE = [name for name in INT_COLUMNS if name != "index"]
+_PLAN = ("session", "turn", "planned_input_tokens", "planned_output_tokens")
+_TABLE = (
+    "CREATE TABLE requests (request_id BIGINT, status VARCHAR, "
+    + ", ".join(f"{name} BIGINT" for name in (*_NULLABLE, *_PLAN))
+    + ", usage_given BOOLEAN, error_kind VARCHAR, error VARCHAR, finish_reason VARCHAR,"
+    " findings VARCHAR, event_ns BIGINT[])"
+)
+
+
+def _insert(db: object, records: Records, start: int, stop: int) -> None:
+    """One batch of rows into the table."""
+    import duckdb
+
+    assert isinstance(db, duckdb.DuckDBPyConnection)
+    part = slice(start, stop)
+    columns: dict[str, object] = {name: records.ints[name][part] for name in INT_COLUMNS}
+    for name in _PLAN:
+        plan = records.plan.get(name)
+        empty = np.full(stop - start, -1, np.int64)
+        columns[name] = empty if plan is None else plan[records.ints["index"][part]]
+    columns["status"] = records.status[part].astype(np.int64)
+    columns["usage_given"] = records.usage_given[part]
+    columns["row"] = np.arange(stop - start)
+    texts = (
+        ("error_kind", records.error_kind),
+        ("error", records.error),
+        ("finish_reason", records.finish_reason),
+    )
+    for name, values in texts:
+        columns[name] = np.array([v or "" for v in values[part]], dtype=object)
+    columns["findings"] = np.array([" ".join(f) for f in records.findings[part]], dtype=object)
+    offsets = records.event_offsets[start : stop + 1]
+    events = {
+        "ns": records.event_ns[offsets[0] : offsets[-1]] if len(offsets) else records.event_ns[:0],
+        "row": np.repeat(np.arange(stop - start), np.diff(offsets)),
+    }
+    db.register("cols", columns)
+    db.register("evs", events)
+    names = ", ".join(f"'{name}'" for name in STATUSES)
+    numbers = ", ".join(f"nullif({name}, -1)" for name in (*_NULLABLE, *_PLAN))
+    db.execute(
+        f'INSERT INTO requests SELECT "index", [{names}][status + 1], {numbers}, usage_given, '
+        "nullif(error_kind, ''), nullif(error, ''), nullif(finish_reason, ''), "
+        "nullif(findings, ''), coalesce(l.ns, []) FROM cols LEFT JOIN "
+        "(SELECT row, list(ns ORDER BY ns) AS ns FROM evs GROUP BY row) l USING (row) "
+        'ORDER BY "index"'
+    )
+    db.unregister("cols")
+    db.unregister("evs")
