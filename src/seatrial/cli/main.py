@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 VERBS: dict[str, str] = {
+    "profile": "fingerprint a request log of any known format",
     "engines": "engines on this machine: list, install, start, stop",
 }
 """verb -> one line of help; its commands are ``app`` in ``seatrial.cli.VERB``."""

@@ -1,0 +1,146 @@
+"""``seatrial profile``: what a request log says about the workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from seatrial.cli.console import Console
+
+if TYPE_CHECKING:
+    from seatrial.workload.profile import Distribution, Fingerprint
+
+app = App(name="profile", help="Fingerprint a request log of any known format.")
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document.")]
+Quiet = Annotated[bool, Parameter(negative=(), help="No progress on stderr.")]
+
+
+@app.default
+def profile(
+    *trace: str,
+    format: str | None = None,
+    map: str | None = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    out: Path | None = None,
+) -> int:
+    """Fingerprint TRACE...: files, globs, folders or archives that together are one trace.
+
+    Parameters
+    ----------
+    trace: CSV, JSON lines, JSON; gzip, bzip2, xz, zstd and tar are read through.
+    format: Force a reader (see `seatrial trace formats`).
+    map: Columns of a CSV or JSON lines file: arrival=COL,input_tokens=COL,output_tokens=COL,...
+    out: Also write the fingerprint to this file.
+    """
+    from seatrial import trace as traces
+    from seatrial.core.errors import UsageError
+    from seatrial.store import write
+    from seatrial.workload import fingerprint
+
+    if not trace:
+        raise UsageError("no trace was given", remedy="seatrial profile FILE...")
+    console = Console(as_json=json, quiet=quiet)
+    table = traces.load(
+        list(trace), format=format, mapping=mapping_of(map), progress=console.progress
+    )
+    found = fingerprint(table)
+    console.document(found)
+    if not json:
+        show(console, found)
+    if out is not None:
+        write(out, found)
+        console.done([out])
+    return 0
+
+
+def mapping_of(text: str | None) -> dict[str, str]:
+    """``a=b,c=d`` as a mapping.
+
+    Raises:
+        UsageError: not of that form.
+    """
+    from seatrial.core.errors import UsageError
+
+    pairs = [part.partition("=") for part in (text or "").split(",") if part.strip()]
+    if any(not middle or not left.strip() or not right.strip() for left, middle, right in pairs):
+        raise UsageError(
+            "the mapping is not of the form FIELD=COLUMN,FIELD=COLUMN",
+            where=f"--map {text}",
+            remedy="for instance --map arrival=time,input_tokens=prompt,output_tokens=answer",
+        )
+    return {left.strip(): right.strip() for left, _, right in pairs}
+
+
+def show(console: Console, found: Fingerprint) -> None:
+    """The fingerprint on one screen."""
+    console.title(f"{found.requests} requests, format {found.format}")
+    rows = [
+        _row(name, d)
+        for name, d in (
+            ("input tokens", found.input_tokens),
+            ("output tokens", found.output_tokens),
+            ("TTFT ms", found.ttft_ms),
+            ("E2E ms", found.e2e_ms),
+        )
+        if d is not None
+    ]
+    if rows:
+        columns = ("", "mean", "p50", "p90", "p99", "max")
+        console.table(columns, rows, right=range(1, 6))
+    for line in _lines(found):
+        console.line(line)
+    console.line(f"pressure: {found.pressure.label} ({found.pressure.reference})", style="bold")
+    console.line(f"  because {found.pressure.because}")
+    console.line(f"  {found.pressure.consequence}")
+    if found.missing:
+        console.line(f"not in this trace: {', '.join(found.missing)}")
+    for note in found.notes:
+        console.note(f"note: {note}")
+    _bad(console, found)
+
+
+def _row(name: str, d: Distribution) -> tuple[str, ...]:
+    return (name, *(f"{value:,.0f}" for value in (d.mean, d.p50, d.p90, d.p99, d.max)))
+
+
+def _lines(found: Fingerprint) -> list[str]:
+    lines = []
+    if found.arrivals is not None:
+        a = found.arrivals
+        cv = "not to be had" if a.cv_interarrival is None else f"{a.cv_interarrival:.2f}"
+        lines.append(
+            f"arrivals: {a.rate_per_s:.4g} per s over {found.span_s:,.0f} s; peak minute "
+            f"{a.peak_per_minute} ({a.peak_to_mean_minute:.2f} x mean); inter-arrival CV {cv}"
+        )
+        shown = ", ".join(f"{k} {v:.2f}" for k, v in a.dispersion.items() if v is not None)
+        lines.append(f"dispersion (1 is Poisson): {shown or 'span too short'}")
+    if found.prefix is not None:
+        p = found.prefix
+        lines.append(
+            f"prefix reuse: {p.token_hit:.1%} of input tokens (infinite cache), "
+            f"{p.unique_blocks:,} distinct blocks of {p.block_tokens}"
+        )
+        lines.append("LRU: " + ", ".join(f"{int(k):,}: {v:.1%}" for k, v in p.lru.items()))
+    if found.sessions is not None:
+        s = found.sessions
+        lines.append(f"sessions: {s.count:,}, {s.turns_mean:.1f} turns on average")
+    if found.concurrency is not None:
+        c = found.concurrency
+        lines.append(f"in flight: {c.mean:.1f} on average, at most {c.max}")
+    if found.features:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in found.features.items())
+        lines.append(f"features: {shares}")
+    for name, skew in found.skew.items():
+        lines.append(f"{name}: {skew.categories}, the busiest {skew.top1_share:.0%}")
+    return lines
+
+
+def _bad(console: Console, found: Fingerprint) -> None:
+    if found.rows.bad:
+        console.warn(f"{found.rows.bad} rows were refused:")
+        for bad in found.rows.first_bad:
+            console.note(f"  {bad.file} line {bad.line}: {bad.why}")

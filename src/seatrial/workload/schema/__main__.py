@@ -1,0 +1,5 @@
+"""Write the schemas anew."""
+
+from seatrial.workload.schema import write
+
+write()
