@@ -1,1 +1,8 @@
-"""Not filled yet."""
+"""The decision from what has been measured: selected, tie, undecided, none feasible."""
+
+from seatrial.decide.constraints import QualityLike
+from seatrial.decide.decide import decide
+from seatrial.decide.record import Decision
+from seatrial.decide.requests import read_requests
+
+__all__ = ["Decision", "QualityLike", "decide", "read_requests"]

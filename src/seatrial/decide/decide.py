@@ -1,0 +1,196 @@
+"""The decision: selected, tie, undecided, or none feasible, by a rule fixed before the trial.
+
+    1  who went on trial                    gate.json, plan.json
+    2  the quality check excludes           quality/
+    3  the operations' limits exclude       lifecycle/, cells
+    4  the SLOs exclude                     requests of every valid start
+    5  those left are compared              plan.standing: chain of metrics, looks, Holm
+    6  equivalent ones: cost, operations
+    7  nothing is chosen that was not measured, not shown to hold the SLOs, or whose quality is open
+
+The decision reads finished artefacts only. When they do not suffice it says what to measure next;
+it cannot go and measure. docs/method/decision.md defines each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from seatrial.bench.cell import Cell
+from seatrial.core.ids import sha256_value
+from seatrial.core.provenance import provenance
+from seatrial.decide.case import Case, comparison_of, gather, measured_of
+from seatrial.decide.constraints import QualityLike, by_operations, by_quality, by_slo
+from seatrial.decide.record import SCHEMA, Decision, Excluded, SloCheck, Step
+from seatrial.decide.requests import Columns
+from seatrial.decide.rollback import rollback_of
+from seatrial.decide.secondary import secondary_of
+from seatrial.decide.slo import check_slos
+from seatrial.decide.turns import turns_of
+from seatrial.decide.verdict import Verdict, judge
+from seatrial.gate.table import GateTable
+from seatrial.plan.next import full_chain, starts_of
+from seatrial.plan.record import Plan
+from seatrial.workload.spec import Workload
+
+
+def decide(
+    *,
+    spec: Workload,
+    gate: GateTable,
+    plan: Plan,
+    cells: Sequence[Cell],
+    requests: Callable[[Cell], Columns],
+    quality: Mapping[str, QualityLike] | None = None,
+    lifecycle: Mapping[str, Mapping[str, Any]] | None = None,
+    platform: Mapping[str, Mapping[str, Any]] | None = None,
+    previous: str | None = None,
+    inputs: Mapping[str, str] | None = None,
+) -> Decision:
+    """Decide from what has been measured; deterministic but for the time stamp.
+
+    Args:
+        requests: columns of one cell (``read_requests`` of its requests.parquet); called for valid
+            cells only.
+        quality, lifecycle: candidate -> result, where run. lifecycle has DESIGN's keys.
+        platform: candidate -> ``weights_bytes``, ``image_bytes`` where known.
+        previous: what serves today, if the user said so.
+        inputs: name -> SHA-256 of the artefacts read, for provenance and the rule trace.
+    """
+    case = gather(
+        spec=spec,
+        plan=plan,
+        cells=cells,
+        requests=requests,
+        quality=quality or {},
+        lifecycle=lifecycle or {},
+        platform=platform or {},
+    )
+    hashes = _hashes(spec, gate, plan, case.all_cells, inputs or {})
+    contenders = plan.contenders
+    checks = [
+        check
+        for arm in plan.survivors
+        for check in check_slos(arm.candidate, case.requests[arm.candidate], spec)
+    ]
+    steps = [_step("on trial", _on_trial(plan), hashes, "gate", "plan")]
+    excluded = _exclude(case, contenders, checks, hashes, steps)
+    verdict = judge(case, gate, contenders, excluded, checks)
+    steps.append(_step("compare", verdict.says, hashes, "plan", "cells"))
+    return _record(case, gate, verdict, excluded, checks, steps, hashes, previous)
+
+
+def _record(
+    case: Case,
+    gate: GateTable,
+    verdict: Verdict,
+    excluded: list[Excluded],
+    checks: list[SloCheck],
+    steps: list[Step],
+    hashes: dict[str, str],
+    previous: str | None,
+) -> Decision:
+    race = verdict.race
+    starts = starts_of(case.plan, case.all_cells, case.values)
+    chain = full_chain(case.plan, starts)
+    contenders = case.plan.contenders
+    return Decision(
+        schema=SCHEMA,
+        outcome=verdict.outcome,
+        selected=verdict.selected,
+        comparison=comparison_of(case, contenders),
+        ranked_by=[link.metric for link in chain],
+        margin=case.plan.rule.margin,
+        alpha=case.plan.rule.alpha,
+        measured=measured_of(case),
+        slo=checks,
+        excluded=excluded,
+        not_on_trial=_not_on_trial(gate, case.plan),
+        comparisons=race.comparisons if race else [],
+        secondary=secondary_of(case, verdict, chain),
+        equivalent=verdict.equivalent,
+        set_aside=[f"{name}/{start}" for name, start in (race.set_aside if race else [])],
+        caveats=case.caveats + verdict.caveats,
+        reasons=verdict.reasons,
+        would_change=turns_of(case, verdict, checks),
+        rollback=rollback_of(case, verdict, chain, previous),
+        costs=list(case.costs.values()),
+        operations=list(case.operations.values()),
+        evidence_request=verdict.evidence,
+        trace=steps,
+        provenance=provenance(hashes, {}),
+    )
+
+
+def _exclude(
+    case: Case,
+    contenders: Sequence[str],
+    checks: Sequence[SloCheck],
+    hashes: Mapping[str, str],
+    steps: list[Step],
+) -> list[Excluded]:
+    """Steps 2 to 4; a candidate is excluded once, by the first step that does."""
+    out: list[Excluded] = []
+    rules: list[tuple[str, list[Excluded], tuple[str, ...]]] = [
+        ("quality", by_quality(contenders, case.quality), ("quality",)),
+        (
+            "operations",
+            by_operations(list(case.operations.values()), case.spec.operations),
+            ("workload", "lifecycle", "cells"),
+        ),
+        ("slo", by_slo(contenders, checks), ("workload", "cells")),
+    ]
+    for rule, found, read in rules:
+        gone = {e.candidate for e in out}
+        new = [e for e in found if e.candidate in contenders and e.candidate not in gone]
+        out.extend(new)
+        says = "; ".join(f"{e.candidate} is out: {e.says}" for e in new) or "excludes nobody"
+        steps.append(_step(rule, says, hashes, *read))
+    return out
+
+
+def _hashes(
+    spec: Workload,
+    gate: GateTable,
+    plan: Plan,
+    cells: Sequence[Cell],
+    given: Mapping[str, str],
+) -> dict[str, str]:
+    """SHA-256 of each input: as given (of the files), else of the record itself."""
+    hashes = {
+        "workload": sha256_value(spec),
+        "gate": sha256_value(gate),
+        "plan": sha256_value(plan),
+    }
+    for cell in cells:
+        hashes[f"cells/{cell.candidate}/{cell.start}"] = sha256_value(cell)
+    return hashes | dict(given)
+
+
+def _step(rule: str, says: str, hashes: Mapping[str, str], *read: str) -> Step:
+    used = {
+        name: value
+        for name, value in hashes.items()
+        if any(name == r or name.startswith(f"{r}/") or name.startswith(f"{r}.") for r in read)
+    }
+    return Step(rule=rule, says=says, inputs=used)
+
+
+def _on_trial(plan: Plan) -> str:
+    names = [f"{arm.candidate} ({arm.verdict}, {arm.role})" for arm in plan.survivors]
+    return f"{len(names)} on trial: {', '.join(names) or 'none'}; {len(plan.left_out)} left out"
+
+
+def _not_on_trial(gate: GateTable, plan: Plan) -> list[Excluded]:
+    on_trial = {arm.candidate for arm in plan.survivors}
+    return [
+        Excluded(
+            candidate=row.candidate,
+            constraint=row.reasons[0].constraint if row.reasons else str(row.verdict),
+            says=f"{row.verdict}: {row.reasons[0].says}" if row.reasons else str(row.verdict),
+            remedy=row.reasons[0].remedy if row.reasons else "",
+        )
+        for row in gate.candidates
+        if row.candidate not in on_trial
+    ]

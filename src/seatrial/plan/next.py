@@ -1,0 +1,159 @@
+"""The next cell of a running trial: a pure function of the plan and of what is finished.
+
+A killed trial that is started again therefore goes on exactly as it would have. The order is the
+plan's; a void cell is repeated a bounded number of times, an outlying start once; candidates that a
+look found worse get no further starts; when nobody is left open the trial ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from seatrial.plan.objective import least_headroom
+from seatrial.plan.record import Objective, Plan, PlannedCell
+from seatrial.plan.standing import Standing, Start, standing
+
+
+class SummaryLike(Protocol):
+    """A latency's percentiles, as bench writes them; ms."""
+
+    @property
+    def mean(self) -> float | None: ...
+    @property
+    def p50(self) -> float | None: ...
+    @property
+    def p90(self) -> float | None: ...
+    @property
+    def p95(self) -> float | None: ...
+    @property
+    def p99(self) -> float | None: ...
+
+
+class FinishedCell(Protocol):
+    """What a plan reads of a finished cell; ``bench.Cell`` is one."""
+
+    @property
+    def candidate(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def valid(self) -> bool: ...
+    @property
+    def goodput(self) -> float | None: ...
+    @property
+    def output_tokens_per_s(self) -> float | None: ...
+    @property
+    def ttft_ms(self) -> SummaryLike: ...
+    @property
+    def itl_ms(self) -> SummaryLike: ...
+    @property
+    def tpot_ms(self) -> SummaryLike: ...
+    @property
+    def e2e_ms(self) -> SummaryLike: ...
+
+
+def next_cell(plan: Plan, finished: Sequence[FinishedCell]) -> PlannedCell | None:
+    """The next cell to run, or None when the trial is over.
+
+    Args:
+        finished: all finished cells, valid or not, in any order.
+    """
+    done = {(cell.candidate, cell.start) for cell in finished}
+    race = race_of(plan, finished)
+    over = race is not None and race.settled
+    out = set(race.worse) if race else set()
+    last_look = max(race.looks, default=0) if race else 0
+    contenders = set(plan.contenders)
+    for cell in plan.cells:
+        if (cell.candidate, cell.start) in done:
+            continue
+        ended = over and (cell.candidate in contenders or cell.start > last_look)
+        if not ended and cell.candidate not in out:
+            return cell
+    return None if over else _repeat(plan, finished, race, out)
+
+
+def _repeat(
+    plan: Plan, finished: Sequence[FinishedCell], race: Standing | None, out: set[str]
+) -> PlannedCell | None:
+    """A further start for a candidate that lost one, fewest valid starts first."""
+    aside = [name for name, _ in race.set_aside] if race else []
+    wanting = []
+    for order, arm in enumerate(plan.survivors):
+        mine = [cell for cell in finished if cell.candidate == arm.candidate]
+        invalid = sum(not cell.valid for cell in mine)
+        again = min(aside.count(arm.candidate), plan.rule.max_outlier_repeats)
+        allowed = min(invalid, plan.rule.max_invalid_repeats) + again
+        if arm.candidate not in out and len(mine) < plan.starts + allowed:
+            why = "repeat of an invalid cell" if invalid else "repeat of an outlying start"
+            wanting.append((len(mine), order, arm.candidate, why, mine))
+    if not wanting:
+        return None
+    _, _, candidate, why, mine = min(wanting, key=lambda w: w[:2])
+    return PlannedCell(
+        candidate=candidate,
+        start=max(cell.start for cell in mine) + 1,
+        position=len(plan.cells) + sum(cell.start > plan.starts for cell in finished),
+        why=why,
+    )
+
+
+def race_of(plan: Plan, finished: Sequence[FinishedCell]) -> Standing | None:
+    """The standing after the finished cells by their own summaries; None when nothing is valid."""
+    starts = starts_of(plan, finished, {})
+    links = full_chain(plan, starts)
+    if not links or not any(starts.values()):
+        return None
+    return standing(starts, links, planned=plan.starts, margin=plan.rule.margin)
+
+
+def starts_of(
+    plan: Plan,
+    finished: Sequence[FinishedCell],
+    values: Mapping[tuple[str, int], Mapping[str, float]],
+) -> dict[str, list[Start]]:
+    """The contenders' valid starts in order of execution.
+
+    Args:
+        values: (candidate, start) -> metric -> value; where absent the cell's summary is read.
+    """
+    places = {(c.candidate, c.start): c.position for c in plan.cells}
+    order = {arm.candidate: i for i, arm in enumerate(plan.survivors)}
+    extra = sorted(
+        (c.start, order.get(c.candidate, len(order)), c.candidate)
+        for c in finished
+        if (c.candidate, c.start) not in places
+    )
+    for place, (start, _, candidate) in enumerate(extra, start=len(plan.cells)):
+        places[candidate, start] = place
+    found: dict[str, list[Start]] = {name: [] for name in plan.contenders}
+    for cell in sorted(finished, key=lambda c: places[c.candidate, c.start]):
+        if cell.valid and cell.candidate in found:
+            key = (cell.candidate, cell.start)
+            mine = values.get(key) or summary_values(cell)
+            found[cell.candidate].append(Start(cell.start, places[key], mine))
+    return found
+
+
+def full_chain(plan: Plan, starts: Mapping[str, Sequence[Start]]) -> list[Objective]:
+    """The rule's chain with the latency that has least headroom in everybody's first start."""
+    links = list(plan.rule.chain)
+    if not plan.rule.latency_choices:
+        return links
+    firsts = {name: found[0].values for name, found in starts.items() if found}
+    last = least_headroom(plan.rule.latency_choices, firsts)
+    return [*links, last] if last else links
+
+
+def summary_values(cell: FinishedCell) -> dict[str, float]:
+    """metric -> value of one cell, from its own summary."""
+    values: dict[str, float | None] = {
+        "goodput": cell.goodput,
+        "output_tokens_per_s": cell.output_tokens_per_s,
+    }
+    for name in ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"):
+        summary: SummaryLike = getattr(cell, name)
+        for key in ("mean", "p50", "p90", "p95", "p99"):
+            values[f"{name}.{key}"] = getattr(summary, key)
+    return {name: float(value) for name, value in values.items() if value is not None}
