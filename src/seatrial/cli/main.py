@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 VERBS: dict[str, str] = {
+    "decide": "the decision on a trial, from what has been measured",
+    "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",
     "engines": "engines on this machine: list, install, start, stop",
+    "dossier": "write a trial's dossier: HTML, Markdown and JSON",
 }
 """verb -> one line of help; its commands are ``app`` in ``seatrial.cli.VERB``."""
 

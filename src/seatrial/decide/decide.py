@@ -157,15 +157,16 @@ def _hashes(
     cells: Sequence[Cell],
     given: Mapping[str, str],
 ) -> dict[str, str]:
-    """SHA-256 of each input: as given (of the files), else of the record itself."""
-    hashes = {
-        "workload": sha256_value(spec),
-        "gate": sha256_value(gate),
-        "plan": sha256_value(plan),
+    """SHA-256 of each input file where given, else of the record itself."""
+    records: dict[str, Any] = {
+        "workload.resolved.json": spec,
+        "gate.json": gate,
+        "plan.json": plan,
     }
     for cell in cells:
-        hashes[f"cells/{cell.candidate}/{cell.start}"] = sha256_value(cell)
-    return hashes | dict(given)
+        records[f"cells/{cell.candidate}/{cell.start:03d}/cell.json"] = cell
+    missing = {name: value for name, value in records.items() if name not in given}
+    return {name: sha256_value(value) for name, value in missing.items()} | dict(given)
 
 
 def _step(rule: str, says: str, hashes: Mapping[str, str], *read: str) -> Step:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import duckdb
+import msgspec
 import numpy as np
 import pytest
 
 from seatrial.bench.cell import Cell, ClientReport, Counts, Summary
+from seatrial.core.ids import sha256_file
 from seatrial.core.provenance import provenance
 from seatrial.core.verdict import Verdict
 from seatrial.gate.table import GateRow, GateTable, Reason
 from seatrial.plan import Plan, make
+from seatrial.store import write
 from seatrial.workload.spec import Budget, Slo, Trial, Workload
 from seatrial.workload.spec import Model as SpecModel
 
@@ -27,6 +32,19 @@ class MadeTrial:
     plan: Plan
     cells: list[Cell]
     columns: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> Path:
+        """The trial as files, as far as the decision reads them."""
+        write(folder / "workload.resolved.json", {"workload": self.spec})
+        write(folder / "gate.json", self.gate)
+        write(folder / "plan.json", self.plan)
+        for cell in self.cells:
+            place = folder / "cells" / cell.candidate / f"{cell.start:03d}"
+            place.mkdir(parents=True)
+            write_parquet(place / "requests.parquet", self.columns[cell.candidate, cell.start])
+            files = {"requests.parquet": sha256_file(place / "requests.parquet")}
+            write(place / "cell.json", msgspec.structs.replace(cell, files=files))
+        return folder
 
     def kwargs(self) -> dict[str, Any]:
         return {
@@ -57,6 +75,26 @@ def columns_of(factor: float, *, requests: int, fail: float, seed: int) -> dict[
         "tpot_ns": np.where(failed, np.nan, tpot),
         "e2e_ns": np.where(failed, np.nan, ttft + 31 * tpot),
     }
+
+
+def write_parquet(path: Path, columns: dict[str, Any]) -> None:
+    """requests.parquet with the columns of DESIGN 4.4 that the decision reads."""
+    scheduled = columns["scheduled_ns"]
+    failed = columns["status"] != "completed"
+    ttft = np.nan_to_num(columns["ttft_ns"]).astype(np.int64)
+    tpot = np.nan_to_num(columns["tpot_ns"])
+    rows = {
+        "request_id": columns["request_id"],
+        "status": columns["status"],
+        "scheduled_ns": scheduled,
+        "done_ns": columns["done_ns"],
+        "first_token_ns": np.ma.masked_array(scheduled + ttft, failed),
+        "last_token_ns": np.ma.masked_array((scheduled + ttft + 31 * tpot).astype(int), failed),
+        "output_tokens": columns["output_tokens"],
+    }
+    with duckdb.connect() as con:
+        con.register("rows", rows)
+        con.execute(f"COPY (SELECT * FROM rows) TO '{path}' (FORMAT parquet)")
 
 
 def summary_of(ns: np.ndarray) -> Summary:

@@ -134,10 +134,10 @@ def test_differing_precision_is_a_comparison_of_deployments(make_trial: Any) -> 
 
 def test_every_step_names_its_inputs_by_hash(make_trial: Any) -> None:
     trial = make_trial({"a": 1.0, "b": 1.3})
-    found = decide(**trial.kwargs(), inputs={"gate": "f" * 64})
+    found = decide(**trial.kwargs(), inputs={"gate.json": "f" * 64})
     assert [s.rule for s in found.trace] == ["on trial", "quality", "operations", "slo", "compare"]
-    assert found.trace[0].inputs["gate"] == "f" * 64
-    assert "cells/a/1" in found.trace[-1].inputs
+    assert found.trace[0].inputs["gate.json"] == "f" * 64
+    assert "cells/a/001/cell.json" in found.trace[-1].inputs
     assert all(len(h) == 64 for s in found.trace for h in s.inputs.values())
 
 

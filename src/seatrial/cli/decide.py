@@ -1,0 +1,91 @@
+"""``seatrial decide TRIAL``: the decision from what has been measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from seatrial.cli.console import Console
+
+if TYPE_CHECKING:
+    from seatrial.decide import Decision
+
+app = App(name="decide", help="The decision on a trial, from what has been measured.")
+
+EXIT = {"selected": 0, "tie": 0, "none_feasible": 1, "undecided": 3}
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document.")]
+Quiet = Annotated[bool, Parameter(negative=(), help="No progress on stderr.")]
+
+
+@app.default
+def decide(
+    trial: Path,
+    /,
+    *,
+    previous: str | None = None,
+    write: Annotated[bool, Parameter(negative="--no-write")] = True,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Decide again from the artefacts in a trial's folder.
+
+    Exit code 0 selected or tie, 1 none feasible, 3 undecided.
+
+    Parameters
+    ----------
+    trial: The trial's folder.
+    previous: What serves today; it is kept as the way back.
+    write: Write decision.json into the trial (the default).
+    """
+    from seatrial.decide import decide_folder
+    from seatrial.store import write as write_artifact
+
+    console = Console(as_json=json, quiet=quiet)
+    found = decide_folder(trial, previous=previous)
+    if write:
+        write_artifact(trial / "decision.json", found)
+    console.document(found)
+    show(console, found)
+    if write:
+        console.done([trial / "decision.json"], f"seatrial dossier {trial}")
+    return EXIT[found.outcome]
+
+
+def show(console: Console, found: Decision) -> None:
+    """One screen: outcome, why, who else, what would change it, when to go back."""
+    console.line(f"outcome: {found.outcome}", style=found.outcome)
+    if found.selected:
+        console.line(f"selected: {found.selected}")
+    kind = found.comparison.kind
+    differs = ", ".join(d.field for d in found.comparison.differs)
+    console.line(f"comparison of {kind}" + (f"; they differ in {differs}" if differs else ""))
+    for reason in found.reasons:
+        console.line(f"- {reason}")
+    for caveat in found.caveats:
+        console.line(f"! {caveat}")
+    console.line()
+    rows = [(m.candidate, m.role, m.valid, m.starts, m.requests) for m in found.measured]
+    console.table(("candidate", "role", "valid", "starts", "requests"), rows, right={2, 3, 4})
+    _slo_table(console, found)
+    if found.would_change:
+        console.title("what would change it")
+        for turn in found.would_change:
+            console.line(f"- {turn.says}")
+    if found.rollback.trigger:
+        console.line(f"go back when: {found.rollback.trigger.says}")
+        console.line(f"go back to: {found.rollback.previous or '-'}")
+    if found.evidence_request:
+        request = found.evidence_request
+        console.title("what to measure next")
+        for cell in request.cells:
+            console.line(f"- {cell.candidate}: {cell.starts} more start(s): {cell.why}")
+        minutes = "unknown" if request.minutes is None else f"about {request.minutes:.0f} min"
+        console.line(f"time: {minutes}; it could change {request.could_change}")
+
+
+def _slo_table(console: Console, found: Decision) -> None:
+    if found.slo:
+        rows = [(c.candidate, c.slo, f"{c.limit:g}", c.verdict, c.says) for c in found.slo]
+        console.table(("candidate", "SLO", "limit", "verdict", "measured"), rows, right={2})

@@ -1,0 +1,127 @@
+"""A finished (or half-finished) trial read back from its folder, with the hash of every file used.
+
+Everything is read by the names of DESIGN's trial folder; what a stage has not made is absent, and
+the decision says what follows from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.bench.cell import Cell
+from seatrial.core.errors import IntegrityError, PrerequisiteError
+from seatrial.core.ids import sha256_file
+from seatrial.decide.decide import decide
+from seatrial.decide.record import Decision
+from seatrial.decide.requests import Columns, read_requests
+from seatrial.gate.table import GateTable
+from seatrial.plan.record import Plan
+from seatrial.quality import QualityResult
+from seatrial.store.artifact import read
+from seatrial.workload.spec import Workload
+
+MOST_JSON_BYTES = 64 << 20
+
+
+class _Resolved(msgspec.Struct, kw_only=True):
+    """What is read of workload.resolved.json."""
+
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFiles:
+    """A trial in memory, without its requests. ``hashes`` name files relative to the folder."""
+
+    folder: Path
+    spec: Workload
+    gate: GateTable
+    plan: Plan
+    cells: list[Cell]
+    cell_folders: dict[tuple[str, int], Path]
+    quality: dict[str, QualityResult]
+    lifecycle: dict[str, dict[str, Any]]
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    def requests(self, cell: Cell) -> Columns:
+        """The requests of one of its cells, checked against the hash in cell.json."""
+        path = self.cell_folders[cell.candidate, cell.start] / "requests.parquet"
+        if not path.is_file():
+            raise IntegrityError(
+                "requests.parquet of a finished cell is missing",
+                where=str(path),
+                unchanged="the trial is left as it is",
+                remedy="restore it, or move the cell's folder away and run the trial again",
+            )
+        expected = cell.files.get(path.name)
+        if expected is not None and sha256_file(path) != expected:
+            raise IntegrityError(
+                "requests.parquet is not the file that was measured",
+                where=str(path),
+                unchanged="the trial is left as it is",
+                remedy="restore it, or move the cell's folder away and run the trial again",
+            )
+        return read_requests(path)
+
+
+def load_trial(folder: Path) -> TrialFiles:
+    """Read a trial's artefacts.
+
+    Raises:
+        PrerequisiteError: this is no trial, or a stage that is needed has not run.
+        IntegrityError: a file is damaged.
+    """
+    if not (folder / "gate.json").is_file() or not (folder / "plan.json").is_file():
+        raise PrerequisiteError(
+            "this folder holds no planned trial: gate.json or plan.json is missing",
+            where=str(folder),
+            remedy="seatrial run WORKLOAD makes it; name the folder that it printed",
+        )
+    hashes: dict[str, str] = {}
+
+    def take(name: str, kind: type[Any]) -> Any:
+        hashes[name] = sha256_file(folder / name)
+        return read(folder / name, kind)
+
+    cells, places = [], {}
+    for path in sorted((folder / "cells").glob("*/*/cell.json")):
+        cell: Cell = take(str(path.relative_to(folder)), Cell)
+        cells.append(cell)
+        places[cell.candidate, cell.start] = path.parent
+    quality, lifecycle = {}, {}
+    for path in sorted((folder / "quality").glob("*.json")):
+        if not path.name.endswith(".answers.json"):
+            quality[path.stem] = take(str(path.relative_to(folder)), QualityResult)
+    for path in sorted((folder / "lifecycle").glob("*.json")):
+        lifecycle[path.stem] = take(str(path.relative_to(folder)), dict[str, Any])
+    return TrialFiles(
+        folder=folder,
+        spec=take("workload.resolved.json", _Resolved).workload,
+        gate=take("gate.json", GateTable),
+        plan=take("plan.json", Plan),
+        cells=cells,
+        cell_folders=places,
+        quality=quality,
+        lifecycle=lifecycle,
+        hashes=hashes,
+    )
+
+
+def decide_folder(folder: Path, *, previous: str | None = None) -> Decision:
+    """The decision on a trial's folder; writes nothing."""
+    trial = load_trial(folder)
+    return decide(
+        spec=trial.spec,
+        gate=trial.gate,
+        plan=trial.plan,
+        cells=trial.cells,
+        requests=trial.requests,
+        quality=trial.quality,
+        lifecycle=trial.lifecycle,
+        previous=previous,
+        inputs=trial.hashes,
+    )
