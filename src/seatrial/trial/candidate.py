@@ -1,0 +1,108 @@
+"""What a trial measures: candidates with their weights at hand.
+
+The gate names candidates; here each survivor gets its artefact: the one named in the workload,
+the model itself, or a derivation of it (GGUF in another quantisation, or a Hugging Face folder for
+engines that read safetensors). Derivations are content-addressed, so a second trial finds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatrial.core.errors import UsageError
+from seatrial.core.ids import sha256_file, sha256_value
+from seatrial.core.progress import Progress
+from seatrial.gate import GateTable, candidate_id
+from seatrial.model import derive as derivations
+from seatrial.workload import CandidateSpec, Workload
+
+READS_GGUF = frozenset({"llama.cpp", "ollama"})
+_PRECISION_ORDER = ("F32", "F16", "BF16", "Q8_0", "Q6_K", "Q5_1", "Q5_0", "Q4_1", "Q4_0")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCandidate:
+    """One candidate on trial: its id (and folder name), what was asked, what it loads."""
+
+    id: str
+    spec: CandidateSpec
+    artefact: Path
+    artefact_sha256: str
+    derived: str  # how the artefact was made, empty if it is the user's own file
+
+
+def on_trial(spec: Workload, table: GateTable, names: list[str]) -> dict[str, CandidateSpec]:
+    """Candidate id -> specification, for the ids in ``names``, in the table's order."""
+    given = {candidate_id(c): c for c in spec.candidates or []}
+    rows = {row.candidate: row for row in table.candidates}
+    found = {}
+    for name in names:
+        if name in given:
+            found[name] = given[name]
+        else:
+            row = rows[name]
+            found[name] = CandidateSpec(engine=row.engine, version=row.version)  # type: ignore[arg-type]
+    return found
+
+
+def prepare(
+    name: str, spec: CandidateSpec, model: Path, base: Path, progress: Progress
+) -> TrialCandidate:
+    """Find or make the weights of one candidate.
+
+    Args:
+        model: the workload's model.
+        base: folder of the workload file; relative paths start there.
+    """
+    wanted = spec.artefact
+    if wanted is not None and wanted.path is not None:
+        path = (base / wanted.path).resolve()
+        if not path.exists():
+            raise UsageError(
+                "a candidate's artefact is missing",
+                where=f"candidates: {name}: artefact.path {wanted.path}",
+                remedy="correct the path; it is relative to the workload file",
+            )
+        return TrialCandidate(name, spec, path, identity(path), "")
+    target = _target(spec, model)
+    if target is None:
+        return TrialCandidate(name, spec, model, identity(model), "")
+    path = derivations.derive(model, target, progress=progress)
+    if path == model:
+        return TrialCandidate(name, spec, model, identity(model), "")
+    record = derivations.derivation(path)
+    return TrialCandidate(name, spec, path, record.sha256, record.says)
+
+
+def _target(spec: CandidateSpec, model: Path) -> str | None:
+    """The derivation a candidate needs; None: the model as it is."""
+    quantization = spec.artefact.quantization if spec.artefact else None
+    if model.suffix != ".gguf":
+        return None
+    if spec.engine in READS_GGUF:
+        return quantization.upper() if quantization else None
+    return derivations.HF_TARGET
+
+
+def identity(path: Path) -> str:
+    """SHA-256 of a file, or of a folder's file names and hashes."""
+    if path.is_file():
+        return sha256_file(path)
+    return sha256_value(
+        {str(p.relative_to(path)): sha256_file(p) for p in sorted(path.rglob("*")) if p.is_file()}
+    )
+
+
+def reference_of(candidates: list[TrialCandidate]) -> TrialCandidate | None:
+    """What quality is compared with: the named reference, else the finest weights on trial."""
+    for candidate in candidates:
+        if candidate.spec.role == "reference":
+            return candidate
+    return min(candidates, key=_coarseness, default=None)
+
+
+def _coarseness(candidate: TrialCandidate) -> int:
+    wanted = candidate.spec.artefact
+    name = (wanted.quantization or "").upper() if wanted else ""
+    return _PRECISION_ORDER.index(name) if name in _PRECISION_ORDER else len(_PRECISION_ORDER)

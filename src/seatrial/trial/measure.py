@@ -1,0 +1,75 @@
+"""One cell of a trial: start the engine, measure, stop, and only then let the folder appear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from seatrial.bench import Cell, failed_cell, measure
+from seatrial.core.errors import EngineError
+from seatrial.core.ids import sha256_file
+from seatrial.core.progress import Progress
+from seatrial.core.seeds import derive_seed
+from seatrial.engines import settings_for, start
+from seatrial.plan import PlannedCell
+from seatrial.store import whole_folder, write
+from seatrial.trace import RequestTable
+from seatrial.trial.candidate import TrialCandidate
+from seatrial.workload import Workload
+
+
+def measure_cell(
+    folder: Path,
+    planned: PlannedCell,
+    candidate: TrialCandidate,
+    *,
+    spec: Workload,
+    table: RequestTable,
+    identity: dict[str, str],
+    progress: Progress,
+) -> Cell:
+    """Measure one cell into ``folder``, which appears only when everything in it is whole.
+
+    An engine that does not start or dies is a result: the cell says so and is not valid.
+
+    Args:
+        identity: fields of the comparability key that the trial knows (model, trace, hardware).
+    """
+    progress.step("bench", f"{candidate.id} start {planned.start}: starting the engine")
+    with whole_folder(folder) as inside:
+        try:
+            with start(
+                candidate.spec,
+                artefact=candidate.artefact,
+                settings=settings_for(spec, candidate.spec),
+                log=inside / "engine.log",
+                progress=progress,
+            ) as engine:
+                cell = measure(
+                    engine=engine,
+                    candidate=candidate.id,
+                    start=planned.start,
+                    table=table,
+                    spec=spec,
+                    seed=derive_seed(spec.trial.seed, "prompts"),
+                    folder=inside,
+                    progress=progress,
+                    identity=identity,
+                )
+        except EngineError as error:
+            cell = failed_cell(candidate=candidate.id, start=planned.start, because=str(error))
+        files = {p.name: sha256_file(p) for p in sorted(inside.iterdir()) if p.is_file()}
+        cell = msgspec.structs.replace(cell, files=files)
+        write(inside / "cell.json", cell)
+    progress.step("bench", f"{candidate.id} start {planned.start}: {_outcome(cell)}")
+    return cell
+
+
+def _outcome(cell: Cell) -> str:
+    if not cell.valid:
+        return f"not valid: {'; '.join(cell.invalid_because)}"
+    ttft = "none" if cell.ttft_ms.p95 is None else f"{cell.ttft_ms.p95:.0f} ms"
+    tpot = "none" if cell.tpot_ms.mean is None else f"{cell.tpot_ms.mean:.1f} ms"
+    done = f"{cell.requests.completed} of {cell.requests.offered} completed"
+    return f"{done}, TTFT p95 {ttft}, TPOT mean {tpot}"
