@@ -14,7 +14,7 @@ WORKLOAD = """\
 schema: seatrial/workload/1
 name: small
 model: {{path: {model}, precision: f16}}
-traffic: {{trace: {trace}, slice: {{requests: 5}}, scale: 1.0, input_scale: 0.02, output_scale: 0.03,
+traffic: {{trace: {trace}, slice: {{requests: 5}}, input_scale: 0.02, output_scale: 0.03,
            max_input_tokens: 60, max_output_tokens: 8}}
 slo: {{ttft_ms: {{p95: 5000}}, error_rate: 0.01}}
 requires: {{context_tokens: 256, concurrency: 2, api: [openai.chat]}}
