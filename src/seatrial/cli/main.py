@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 VERBS: dict[str, str] = {
+    "bench": "load test of any OpenAI-compatible server",
     "decide": "the decision on a trial, from what has been measured",
     "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",

@@ -15,7 +15,7 @@ import msgspec
 from seatrial.core.errors import EngineError
 
 # Frequent English words: one token each, with the space before them, in nearly every vocabulary.
-_COMMON = """
+_TEXT = """
  time year people way day man thing woman life child world school state family student group
  country problem hand part place case week company system program question work government number
  night point home water room mother area money story fact month lot right study book eye job word
@@ -38,8 +38,8 @@ _COMMON = """
  slow young old new good bad great little big open close clear full empty dark warm cold dry strong
  free true false real simple special recent major public private social local national human final
  main common poor natural similar central federal general certain current foreign financial
-""".split()
-_COMMON = list(dict.fromkeys(_COMMON))
+"""
+_COMMON = list(dict.fromkeys(_TEXT.split()))
 _MIN_WORDS = 64
 
 
@@ -65,15 +65,21 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
 
 CountTokens = Callable[[str], int]
 CountPrompt = Callable[[str], int]
+CountTurn = Callable[[str, str], int]
 
 
 def find(
-    count_prompt: CountPrompt, *, count_text: CountTokens | None = None, where: str = ""
+    count_prompt: CountPrompt,
+    *,
+    count_text: CountTokens | None = None,
+    count_turn: CountTurn | None = None,
+    where: str = "",
 ) -> Lexicon:
     """Find the words and the overhead.
 
     Args:
         count_prompt: ``usage.prompt_tokens`` of a real request whose user message is the text.
+        count_turn: the same for a chat of three messages: the text, the answer, the text again.
         count_text: number of tokens of a text by the engine's tokenize route, if it has one.
         where: the endpoint, for errors.
 
@@ -112,7 +118,7 @@ def find(
         first=first,
         words=tuple(words),
         overhead=base - 1,
-        per_turn=0,
+        per_turn=0 if count_turn is None else max(0, count_turn(first, "Yes") - base - 2),
         source="usage" if count_text is None else "tokenize",
         verified=3 * len(words),
     )

@@ -22,13 +22,17 @@ def _check(rate: float, count: int) -> None:
 
 
 def _from_gaps(gaps_s: NDArray[np.float64]) -> Ints:
-    return np.rint(np.cumsum(gaps_s) * NS_PER_S).astype(np.int64)
+    return _whole(np.cumsum(gaps_s))
+
+
+def _whole(seconds: NDArray[np.float64]) -> Ints:
+    return np.rint(seconds * NS_PER_S).astype(np.int64)
 
 
 def constant(rate: float, count: int) -> Ints:
     """One every 1/rate seconds, the first at 0."""
     _check(rate, count)
-    return np.rint(np.arange(count) * (NS_PER_S / rate)).astype(np.int64)
+    return _whole(np.arange(count) / rate)
 
 
 def poisson(rate: float, count: int, seed: int) -> Ints:
@@ -46,12 +50,12 @@ def gamma(rate: float, count: int, seed: int, *, cv: float) -> Ints:
 
 
 def on_off(rate: float, count: int, seed: int, *, on_s: float, off_s: float) -> Ints:
-    """Poisson during ``on_s`` seconds, silence for ``off_s``, again; ``rate`` is the mean of both."""
+    """Poisson during ``on_s`` seconds, silence for ``off_s``, again; ``rate`` is the mean."""
     if not (on_s > 0 and off_s >= 0):
         raise UsageError(f"on {on_s} s, off {off_s} s", remedy="on > 0 and off >= 0 seconds")
     inside = poisson(rate * (on_s + off_s) / on_s, count, seed)
-    periods = inside // round(on_s * NS_PER_S)
-    return inside + periods * round(off_s * NS_PER_S)
+    silence: Ints = inside // round(on_s * NS_PER_S) * round(off_s * NS_PER_S)
+    return inside + silence
 
 
 def ramp(start_rate: float, end_rate: float, count: int, seed: int) -> Ints:
@@ -65,7 +69,7 @@ def ramp(start_rate: float, end_rate: float, count: int, seed: int) -> Ints:
     duration = 2.0 * count / (start_rate + end_rate)
     slope = (end_rate - start_rate) / duration
     if abs(slope) < 1e-12:
-        return np.rint(unit / start_rate * NS_PER_S).astype(np.int64)
+        return _whole(unit / start_rate)
     inside = np.maximum(start_rate**2 + 2.0 * slope * unit, (0.01 * start_rate) ** 2)
     times = np.maximum.accumulate((np.sqrt(inside) - start_rate) / slope)
-    return np.rint(times * NS_PER_S).astype(np.int64)
+    return _whole(times)

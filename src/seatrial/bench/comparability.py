@@ -1,0 +1,75 @@
+"""The comparability key: what must be equal before two cells may be called an engine comparison.
+
+Same model, numeric precision, maximum context, request trace and sampling parameters; beside them
+the hardware, the tokenizer's template and the lengths that came out. ``differences`` names the
+fields in which two keys part; fields nobody knows (None) are named as unknown, not as equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from seatrial.core.ids import sha256_bytes, sha256_value
+from seatrial.loadgen.body import Sampling
+from seatrial.loadgen.lexicon import Lexicon
+from seatrial.trace.table import RequestTable
+from seatrial.workload.spec import Workload
+
+
+def trace_sha256(table: RequestTable) -> str:
+    """Hash of what a table asks for: times, lengths, sessions, blocks."""
+    columns = (
+        table.arrival_ns,
+        table.input_tokens,
+        table.output_tokens,
+        table.session,
+        table.turn,
+        None if table.blocks is None else table.blocks.hashes,
+    )
+    parts = [
+        "none" if c is None else sha256_bytes(np.ascontiguousarray(c).tobytes()) for c in columns
+    ]
+    return sha256_value(parts)
+
+
+def key(
+    *,
+    spec: Workload,
+    table: RequestTable,
+    sampling: Sampling,
+    lexicon: Lexicon,
+    effective: dict[str, Any],
+    hardware: str | None,
+    model_sha256: str | None,
+    route: str,
+    forced_length: bool,
+) -> dict[str, Any]:
+    """The key of one cell."""
+    return {
+        "model": model_sha256 or spec.model.path,
+        "precision": effective.get("weights") or effective.get("dtype") or spec.model.precision,
+        "kv_cache_dtype": effective.get("kv_cache_dtype"),
+        "context_tokens": effective.get("context_tokens"),
+        "trace": trace_sha256(table),
+        "sampling": sha256_value(msgspec.to_builtins(sampling)),
+        "route": route,
+        "forced_length": forced_length,
+        "template": effective.get("template_sha256"),
+        "template_overhead_tokens": lexicon.overhead,
+        "hardware": hardware,
+    }
+
+
+def differences(a: dict[str, Any], b: dict[str, Any]) -> dict[str, str]:
+    """Field -> "different" or "unknown" for every field that is not known to be equal."""
+    found = {}
+    for name in sorted(set(a) | set(b)):
+        left, right = a.get(name), b.get(name)
+        if left is None or right is None:
+            found[name] = "unknown"
+        elif left != right:
+            found[name] = "different"
+    return found

@@ -1,0 +1,135 @@
+"""A bench of a server that someone else runs: from the command line's wishes to a cell."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial import trace
+from seatrial.bench.cell import Cell
+from seatrial.bench.measure import load_for, measure
+from seatrial.bench.shape import Shape, load_of, table_of
+from seatrial.bench.style import Caller
+from seatrial.core.errors import UsageError
+from seatrial.core.progress import Progress, Silent
+from seatrial.engines import RunningEngine
+from seatrial.loadgen.body import PATHS, Sampling
+from seatrial.loadgen.plan import Load
+from seatrial.store import whole_folder, write
+from seatrial.trace.table import RequestTable
+from seatrial.workload.spec import Model, Slo, Workload
+
+
+class EndpointBench(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be measured at an endpoint; ``slo`` maps a metric to its p95 limit or None."""
+
+    shape: Shape
+    trace: list[str] = []
+    trace_format: str | None = None
+    slo: dict[str, float | None] = {}
+    route: str = "chat"
+    temperature: float = 0.0
+    seed: int = 1
+    headers: dict[str, str] = {}
+
+
+def spec_of(wish: EndpointBench, model: str) -> Workload:
+    """A workload that says what the command line said."""
+    limits: dict[str, Any] = {k: {"p95": v} for k, v in wish.slo.items() if v is not None}
+    return Workload(
+        schema="seatrial/workload/1", name="bench", model=Model(path=model), slo=Slo(**limits)
+    )
+
+
+def run(
+    wish: EndpointBench,
+    engine: RunningEngine,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> Cell:
+    """Measure; with ``out`` the records and cell.json are kept there.
+
+    Raises:
+        UsageError: contradictory wishes, or ``out`` exists.
+        EngineError: the server does not generate.
+    """
+    if wish.route not in PATHS:
+        raise UsageError(
+            f"no such route: {wish.route}", where="--route", remedy=f"one of {', '.join(PATHS)}"
+        )
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
+            return _measure(wish, engine, Path(name), progress)
+    if out.exists():
+        raise UsageError(
+            "the folder exists already", where=str(out), remedy="give a new folder with --out"
+        )
+    with whole_folder(out) as folder:
+        cell = _measure(wish, engine, folder, progress)
+        write(folder / "cell.json", cell)
+    return cell
+
+
+def _measure(
+    wish: EndpointBench, engine: RunningEngine, folder: Path, progress: Progress | None
+) -> Cell:
+    sampling = Sampling(temperature=wish.temperature, seed=wish.seed)
+    spec = spec_of(wish, engine.model)
+    table, load = requests_for(wish, engine, spec, sampling, progress)
+    return measure(
+        engine=engine,
+        candidate=engine.adapter.name,
+        start=1,
+        table=table,
+        spec=spec,
+        seed=wish.seed,
+        folder=folder,
+        progress=progress,
+        load=load,
+        sampling=sampling,
+        route=wish.route,
+        headers=wish.headers,
+    )
+
+
+def requests_for(
+    wish: EndpointBench,
+    engine: RunningEngine,
+    spec: Workload,
+    sampling: Sampling,
+    progress: Progress | None = None,
+) -> tuple[RequestTable, Load]:
+    """The table and the load that the wish stands for."""
+    if wish.trace:
+        if wish.shape.rate_per_s is not None:
+            raise UsageError(
+                "a trace has its own arrival times",
+                where="--trace, --rate",
+                remedy="leave --rate out; --concurrency replays it as a closed loop",
+            )
+        table = trace.load(wish.trace, format=wish.trace_format, progress=progress or Silent())
+        if wish.shape.requests is not None and wish.shape.requests < table.n:
+            from seatrial.workload import transform
+
+            table = transform.window(table, requests=wish.shape.requests)
+        if wish.shape.concurrency is not None:
+            return table, load_of(wish.shape, table)
+        return table, load_for(table, spec)
+    single_s = 1.0
+    if wish.shape.concurrency is not None and wish.shape.requests is None:
+        single_s = _single_e2e_s(wish, engine, sampling)
+    table = table_of(wish.shape, wish.seed, single_e2e_s=single_s)
+    return table, load_of(wish.shape, table)
+
+
+def _single_e2e_s(wish: EndpointBench, engine: RunningEngine, sampling: Sampling) -> float:
+    """Time of one request alone, so that a closed loop has enough requests to the end."""
+    caller = Caller(engine, wish.route, sampling, wish.headers)
+    tokens = wish.shape.output_tokens
+    began = time.perf_counter()
+    caller.generate("Say", round(tokens if isinstance(tokens, int) else tokens.mean))
+    return time.perf_counter() - began

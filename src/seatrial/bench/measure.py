@@ -1,0 +1,268 @@
+"""One cell: a running engine, a table of requests, and a folder to fill.
+
+    cell = measure(engine=engine, candidate="llama.cpp-b11549-f16", start=1, table=table,
+                   spec=spec, seed=7, folder=folder)
+
+The caller writes ``cell.json`` last. The engine is neither started nor stopped here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from seatrial.bench import client as judge_client
+from seatrial.bench import comparability, counters, summary
+from seatrial.bench.cell import SCHEMA, Cell, Finding
+from seatrial.bench.prepare import Prepared, prepare
+from seatrial.bench.style import Caller
+from seatrial.core.ids import sha256_file
+from seatrial.core.progress import Progress, Silent
+from seatrial.core.provenance import provenance
+from seatrial.core.seeds import derive_seed
+from seatrial.engines import RunningEngine
+from seatrial.loadgen import metrics
+from seatrial.loadgen.body import PATHS, Sampling
+from seatrial.loadgen.plan import Load, Target
+from seatrial.loadgen.records import Records, write_parquet
+from seatrial.loadgen.run import Run, execute, workers_for
+from seatrial.telemetry import Sampler, Telemetry
+from seatrial.trace.table import RequestTable
+from seatrial.workload.spec import Workload
+
+RECORDS_FILE = "requests.parquet"
+_TOKENS_PER_S_GUESS = 50.0
+
+
+def target_of(engine: RunningEngine, route: str, headers: dict[str, str] | None = None) -> Target:
+    """Where the load generator sends to."""
+    parts = urlsplit(engine.base_url)
+    tls = parts.scheme == "https"
+    return Target(
+        host=parts.hostname or "127.0.0.1",
+        port=parts.port or (443 if tls else 80),
+        path=parts.path.rstrip("/") + PATHS[route],
+        route=route,
+        tls=tls,
+        headers=headers or {},
+    )
+
+
+def load_for(table: RequestTable, spec: Workload) -> Load:
+    """Open loop where the table has times, else a closed loop of the workload's concurrency."""
+    if table.arrival_ns is not None and spec.mode == "online":
+        return Load(mode="open", connections=_connections(table))
+    synthetic = spec.traffic.synthetic if spec.traffic else None
+    users = (synthetic.concurrency if synthetic else None) or spec.requires.concurrency
+    if users is None:
+        users = min(table.n, 256) if spec.mode == "offline" else 1
+    users = max(1, min(users, table.n))
+    ramp = 0 if spec.mode == "offline" else min(1_000_000_000, users * 20_000_000)
+    return Load(mode="closed", users=users, connections=users, ramp_ns=ramp)
+
+
+def _connections(table: RequestTable) -> int:
+    """How many requests will be open at once, by Little's law and a guess of 50 tokens/s."""
+    arrivals, outputs = table.arrival_ns, table.output_tokens
+    if arrivals is None or table.n < 2:
+        return 1
+    span_s = max(1e-3, float(arrivals.max() - arrivals.min()) / 1e9)
+    mean = 128.0 if outputs is None else float(outputs.clip(min=1).mean())
+    return int(min(table.n, 256, 1 + math.ceil(table.n / span_s * mean / _TOKENS_PER_S_GUESS)))
+
+
+def measure(
+    *,
+    engine: RunningEngine,
+    candidate: str,
+    start: int,
+    table: RequestTable,
+    spec: Workload,
+    seed: int,
+    folder: Path,
+    progress: Progress | None = None,
+    load: Load | None = None,
+    sampling: Sampling | None = None,
+    route: str = "chat",
+    headers: dict[str, str] | None = None,
+    hardware: str | None = None,
+    model_sha256: str | None = None,
+    calibration: dict[str, Any] | None = None,
+    keep_text: bool = False,
+) -> Cell:
+    """Load the engine with the table and say what was seen.
+
+    Args:
+        candidate, start: where the cell stands in the trial.
+        seed: the trial's; candidate-independent, so that all arms get the same requests. The
+            start enters the prompts, so that no start repeats another's.
+        folder: empty; gets requests.parquet, telemetry.parquet, server_metrics.parquet.
+        load: None: by the table and the workload's mode.
+
+    Raises:
+        EngineError: the engine does not generate, or nothing listens.
+    """
+    progress = progress or Silent()
+    sampling = sampling or Sampling(seed=spec.trial.seed)
+    load = load or load_for(table, spec)
+    caller = Caller(engine, route, sampling, headers)
+    cell_seed = derive_seed(seed, "cell", start) >> 1
+    progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
+    prepared = prepare(table, caller, cell_seed)
+    target = target_of(engine, route, headers)
+    before = counters.read(engine)
+    workers = workers_for(_events_per_s(table, load))
+    with Sampler(engine.pid, metrics_url=engine.metrics_url) as sampler:
+        run = execute(
+            prepared.plan,
+            target,
+            load,
+            seed=cell_seed,
+            workers=workers,
+            keep_text=keep_text,
+            progress=progress,
+        )
+    telemetry = sampler.result()
+    after = counters.read(engine)
+    write_parquet(run.records, folder / RECORDS_FILE)
+    telemetry.write(folder)
+    void, seen = counters.judge(before, after, run.records)
+    void = (
+        judge_client.invalid_because(run.client, run.records, capped=load.max_in_flight > 0) + void
+    )
+    findings = [*seen, *judge_client.stream_findings(run.records), *_findings(run, prepared)]
+    effective = engine.effective()
+    key = comparability.key(
+        spec=spec,
+        table=table,
+        sampling=sampling,
+        lexicon=prepared.lexicon,
+        effective=effective,
+        hardware=hardware,
+        model_sha256=model_sha256,
+        route=route,
+        forced_length=caller.style.force_length,
+    )
+    return _cell(
+        run, telemetry, spec, engine, folder,
+        candidate=candidate, start=start, void=void, findings=findings, effective=effective,
+        key=key, calibration=calibration, seed=cell_seed,
+    )  # fmt: skip
+
+
+def _cell(
+    run: Run,
+    telemetry: Telemetry,
+    spec: Workload,
+    engine: RunningEngine,
+    folder: Path,
+    *,
+    candidate: str,
+    start: int,
+    void: list[str],
+    findings: list[Finding],
+    effective: dict[str, Any],
+    key: dict[str, Any],
+    calibration: dict[str, Any] | None,
+    seed: int,
+) -> Cell:
+    records = run.records
+    tokens = metrics.output_tokens(records)
+    duration = metrics.window_s(records)
+    unusable = any(f.id == "itl-unusable" for f in findings)
+    itl = metrics.Itl.values(records)
+    noise = [Finding(id="host-noise", level="warning", says=text) for text in telemetry.findings()]
+    return Cell(
+        schema=SCHEMA,
+        candidate=candidate,
+        start=start,
+        valid=not void,
+        invalid_because=void,
+        requests=summary.counts(records),
+        ttft_ms=summary.summary(metrics.Ttft.values(records)),
+        itl_ms=summary.summary(itl[:0] if unusable else itl),
+        tpot_ms=summary.summary(metrics.Tpot.values(records)),
+        e2e_ms=summary.summary(metrics.E2e.values(records)),
+        output_tokens=tokens,
+        output_tokens_per_s=tokens / duration if duration else None,
+        duration_s=duration,
+        goodput=summary.goodput(records, spec.slo),
+        failure_rate=summary.failure_rate(records),
+        resources=telemetry.resources(),
+        effective=effective,
+        client=judge_client.report(run.client, records, calibration),
+        findings=findings + noise,
+        cold_start_s=dict(engine.cold_start_s),
+        comparability=key,
+        provenance=provenance(
+            inputs={"trace": key["trace"]}, seeds={"cell": seed, "trial": spec.trial.seed}
+        ),
+        files={path.name: sha256_file(path) for path in sorted(folder.glob("*.parquet"))},
+    )
+
+
+def _events_per_s(table: RequestTable, load: Load) -> float:
+    """A guess of the rate of events, for the number of workers."""
+    if load.mode == "closed":
+        return load.users * _TOKENS_PER_S_GUESS
+    arrivals, outputs = table.arrival_ns, table.output_tokens
+    if arrivals is None or outputs is None or table.n < 2:
+        return 0.0
+    span_s = max(1e-3, float(arrivals.max() - arrivals.min()) / 1e9)
+    return float(outputs.clip(min=0).sum()) / span_s
+
+
+_MEANINGS = {
+    "no_usage": ("warning", "answers without usage: their tokens are counted from events"),
+    "wrong_usage": ("warning", "usage above the limit that was asked for: events count instead"),
+    "no_done": ("info", "streams ended without [DONE]"),
+    "trailing_bytes": ("info", "answers with bytes after their end"),
+    "malformed_event": ("warning", "answers with an event that is not JSON"),
+    "cut_event": ("warning", "answers that end inside an event"),
+    "output_length_differs": ("warning", "answers of another length than was asked for"),
+    "no_content": ("warning", "answers without any content"),
+    "no_end_of_message": ("warning", "answers whose connection ended before the message did"),
+    "not_streamed": ("warning", "answers that came whole although a stream was asked for"),
+}
+
+
+def _findings(run: Run, prepared: Prepared) -> list[Finding]:
+    records = run.records
+    found = [
+        Finding(id=name.replace("_", "-"), level=level, says=f"{number} {says}")
+        for name, number in Counter(records.cell_findings).items()
+        for level, says in [_MEANINGS.get(name, ("info", name))]
+    ]
+    found += [Finding(id="assumption", level="info", says=text) for text in prepared.assumptions]
+    found += _input_lengths(records)
+    if run.client.stray:
+        found.append(
+            Finding(
+                id="stray-bytes",
+                level="info",
+                says=f"{run.client.stray} connections got bytes after the end of an answer",
+            )
+        )
+    return found
+
+
+def _input_lengths(records: Records) -> list[Finding]:
+    """Prompts whose usage is not what was planned."""
+    planned = records.plan["planned_input_tokens"][records.ints["index"]]
+    got = records.ints["input_tokens"]
+    off = (got >= 0) & (planned >= 0) & (got != planned)
+    if not off.any():
+        return []
+    worst = int(np.abs(got - planned)[off].max())
+    return [
+        Finding(
+            id="input-length-differs",
+            level="warning",
+            says=f"{int(off.sum())} prompts counted other than planned (by up to {worst} tokens)",
+        )
+    ]

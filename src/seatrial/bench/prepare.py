@@ -1,0 +1,152 @@
+"""From a table of requests to bodies: exact lengths, declared sharing, every sampling field.
+
+A trace with sessions is replayed as conversations: each turn carries the answers before it, and
+its new words bring it to the traced length. Everything else is one message of the traced length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seatrial.bench.style import Caller
+from seatrial.loadgen.body import make_body
+from seatrial.loadgen.lexicon import Lexicon, find
+from seatrial.loadgen.plan import ANSWER_MARK
+from seatrial.loadgen.prompts import PromptMaker, block_slice
+from seatrial.loadgen.run import Planned, planned
+from seatrial.trace.table import RequestTable
+
+DEFAULT_OUTPUT_TOKENS = 128
+DEFAULT_INPUT_TOKENS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Requests that are ready to be sent.
+
+    Attributes:
+        plan: bodies and columns.
+        lexicon: what the prompts are made of.
+        assumptions: what had to be assumed because the trace does not say.
+    """
+
+    plan: Planned
+    lexicon: Lexicon
+    assumptions: list[str]
+
+
+def lexicon_for(caller: Caller) -> Lexicon:
+    """Ask the engine for words of one token and the template's overhead."""
+    count_turn = caller.count_turn if caller.route == "chat" else None
+    return find(
+        caller.count_prompt,
+        count_text=caller.count_text(),
+        count_turn=count_turn,
+        where=caller.engine.base_url,
+    )
+
+
+def prepare(
+    table: RequestTable, caller: Caller, seed: int, *, lexicon: Lexicon | None = None
+) -> Prepared:
+    """Make the requests of a table for one engine.
+
+    Args:
+        seed: of this cell; it enters every prompt, so that no cell repeats another's.
+    """
+    lexicon = lexicon or lexicon_for(caller)
+    assumptions: list[str] = []
+    n = table.n
+    inputs = _lengths(table.input_tokens, n, DEFAULT_INPUT_TOKENS, "input", assumptions)
+    outputs = _lengths(table.output_tokens, n, DEFAULT_OUTPUT_TOKENS, "output", assumptions)
+    none = np.full(n, -1, np.int64)
+    sessions = table.session is not None and caller.route == "chat"
+    columns = {
+        "scheduled_ns": np.zeros(n, np.int64) if table.arrival_ns is None else table.arrival_ns,
+        "input_tokens": inputs,
+        "output_tokens": outputs,
+        "session": table.session if sessions and table.session is not None else none,
+        "turn": table.turn if sessions and table.turn is not None else none,
+    }
+    maker = PromptMaker(lexicon, seed)
+    smallest = lexicon.overhead + 1
+    short = int((inputs < smallest).sum())
+    if short:
+        assumptions.append(
+            f"{short} requests are shorter than template and one word ({smallest} tokens)"
+        )
+        columns["input_tokens"] = np.maximum(inputs, smallest)
+    bodies = (
+        _conversations(table, caller, maker, columns)
+        if sessions
+        else _singles(table, caller, maker, columns)
+    )
+    return Prepared(plan=planned(bodies, n, **columns), lexicon=lexicon, assumptions=assumptions)
+
+
+def _lengths(
+    column: np.ndarray | None, n: int, default: int, name: str, assumptions: list[str]
+) -> np.ndarray:
+    if column is None:
+        assumptions.append(f"the trace has no {name} lengths: {default} tokens each")
+        return np.full(n, default, np.int64)
+    missing = column < 0
+    if missing.any():
+        known = column[~missing]
+        fill = int(np.median(known)) if len(known) else default
+        assumptions.append(f"{int(missing.sum())} requests lack the {name} length: {fill} tokens")
+        column = np.where(missing, fill, column)
+    least: np.ndarray = np.maximum(column, 1)
+    return least
+
+
+def _body(caller: Caller, messages: Any, outputs: int) -> bytes:
+    return make_body(caller.engine.model, messages, outputs, caller.sampling, caller.style)
+
+
+def _singles(
+    table: RequestTable, caller: Caller, maker: PromptMaker, columns: dict[str, np.ndarray]
+) -> Iterator[bytes]:
+    inputs, outputs = columns["input_tokens"], columns["output_tokens"]
+    size = table.blocks.block_tokens if table.blocks is not None else 0
+    for i in range(table.n):
+        text = maker.prompt(i, int(inputs[i]), block_slice(table.blocks, i), size)
+        messages: Any = text if caller.route == "completions" else [_user(text)]
+        yield _body(caller, messages, int(outputs[i]))
+
+
+def _user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def _assistant(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def _conversations(
+    table: RequestTable, caller: Caller, maker: PromptMaker, columns: dict[str, np.ndarray]
+) -> Iterator[bytes]:
+    """Each body holds the whole conversation; answers are marks that the driver fills in."""
+    inputs, outputs, session = (columns[k] for k in ("input_tokens", "output_tokens", "session"))
+    size = table.blocks.block_tokens if table.blocks is not None else 0
+    answered: dict[int, int] = {}
+    told: dict[int, tuple[list[dict[str, str]], int]] = {}
+    for i in range(table.n):
+        number = int(session[i])
+        history, tokens = told.get(number, ([], 0))
+        wanted = int(inputs[i])
+        fresh = wanted - tokens - maker.lexicon.per_turn
+        if history and fresh >= 1:
+            first = maker.lexicon.first
+            text = first + maker.request_words(i, fresh - 1) if fresh > 1 else first
+            messages = [*history, _user(text)]
+        else:  # the conversation's start, or a turn whose history was cut
+            messages = [_user(maker.prompt(i, wanted, block_slice(table.blocks, i), size))]
+        yield _body(caller, messages, int(outputs[i]))
+        mark = ANSWER_MARK.format(turn=answered.get(number, 0))
+        answered[number] = answered.get(number, 0) + 1
+        told[number] = ([*messages, _assistant(mark)], wanted + int(outputs[i]))

@@ -1,0 +1,203 @@
+"""One run: lay the plan down, let the crew drive it, read what came back.
+
+run = execute(planned, target, load, seed=1)
+run.records, run.client
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from seatrial.core.progress import Progress, Silent
+from seatrial.core.seeds import derive_seed
+from seatrial.loadgen.crew import Crew, WorkerReport
+from seatrial.loadgen.exchange import read_spool
+from seatrial.loadgen.plan import Job, Load, Target, write_columns
+from seatrial.loadgen.reading import judge
+from seatrial.loadgen.records import Builder, Ints, Records, settle_tokens
+
+EVENTS_PER_WORKER = 20_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What will be sent. All arrays have length ``n``; -1 is none.
+
+    Attributes:
+        bodies: the request bodies in order; read once, so it may be a generator.
+        scheduled_ns: from the start; of follow-up turns: not before.
+        cancel_tokens, cancel_ns: close after so many tokens, or so long after the schedule.
+        input_tokens, output_tokens: as planned, to be checked against usage.
+    """
+
+    n: int
+    bodies: Iterable[bytes]
+    scheduled_ns: Ints
+    input_tokens: Ints
+    output_tokens: Ints
+    session: Ints
+    turn: Ints
+    cancel_tokens: Ints
+    cancel_ns: Ints
+
+
+def planned(bodies: Iterable[bytes], n: int, **columns: Ints) -> Planned:
+    """A plan from bodies and whichever columns there are; the others are -1 (schedule: 0)."""
+    names = ("input_tokens", "output_tokens", "session", "turn", "cancel_tokens", "cancel_ns")
+    filled = {name: columns.get(name, np.full(n, -1, np.int64)) for name in names}
+    scheduled = columns.get("scheduled_ns", np.zeros(n, np.int64))
+    return Planned(n=n, bodies=bodies, scheduled_ns=scheduled, **filled)
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client says of itself over one run. Lags and lateness are ns."""
+
+    workers: int
+    cpu_s: float
+    wall_s: float
+    cpu_share: float
+    run_queue_wait_s: float | None
+    lags_ns: list[int]
+    lateness_ns: list[int]
+    connect_ns: list[int]
+    opened: int
+    stray: int
+    rss_peak_bytes: int
+
+
+@dataclass(slots=True)
+class Run:
+    """The records of a run and the client's account of itself."""
+
+    records: Records
+    client: Client
+    reports: list[WorkerReport] = field(default_factory=list)
+
+
+def workers_for(events_per_s: float) -> int:
+    """How many processes a rate of events needs, at most the usable cores less one."""
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(max(1, cores - 1), math.ceil(events_per_s / EVENTS_PER_WORKER)))
+
+
+def execute(
+    plan: Planned,
+    target: Target,
+    load: Load,
+    *,
+    seed: int,
+    workers: int = 1,
+    keep_text: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Send the plan and read the answers.
+
+    Raises:
+        EngineError: nothing listens at the target.
+        PrerequisiteError: a worker process died.
+    """
+    progress = progress or Silent()
+    with tempfile.TemporaryDirectory(prefix="seatrial-run-") as name:
+        folder = Path(name)
+        _lay_down(plan, folder)
+        run_id = f"{derive_seed(seed, 'run'):016x}"
+        share = msgspec.structs.replace(load, connections=math.ceil(load.connections / workers))
+        jobs = [
+            Job(
+                folder=name,
+                worker=number,
+                workers=workers,
+                seed=seed,
+                requests=plan.n,
+                run_id=run_id,
+                target=target,
+                load=share,
+            )
+            for number in range(workers)
+        ]
+        with Crew(jobs) as crew:
+            crew.ready()
+            cpu_before = _cpu_s()
+            start_ns, reports = crew.run(
+                lambda state: progress.amount("bench", state["finished"], plan.n, "requests")
+            )
+        records = _read(folder, workers, target.route, start_ns, plan, keep_text=keep_text)
+        own_cpu_s = _cpu_s() - cpu_before
+    progress.amount("bench", records.n, records.n, "requests")
+    return Run(records=records, client=_client(reports, records, own_cpu_s), reports=reports)
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _lay_down(plan: Planned, folder: Path) -> None:
+    """Write bodies and columns to the run's folder."""
+    offset = np.zeros(plan.n + 1, np.int64)
+    with (folder / "bodies.bin").open("wb") as file:
+        for i, body in enumerate(plan.bodies):
+            offset[i + 1] = offset[i] + len(body)
+            file.write(body)
+    columns = {
+        "scheduled_ns": plan.scheduled_ns,
+        "offset": offset,
+        "session": plan.session,
+        "turn": plan.turn,
+        "cancel_tokens": plan.cancel_tokens,
+        "cancel_ns": plan.cancel_ns,
+    }
+    write_columns(folder, columns)
+
+
+def _read(
+    folder: Path, workers: int, route: str, start_ns: int, plan: Planned, *, keep_text: bool
+) -> Records:
+    builder = Builder()
+    for number in range(workers):
+        for raw in read_spool(folder / f"worker-{number}.spool"):
+            builder.add(judge(raw, route, keep_text=keep_text))
+    records = builder.build(start_ns)
+    records.plan = {
+        "session": plan.session,
+        "turn": plan.turn,
+        "planned_input_tokens": plan.input_tokens,
+        "planned_output_tokens": plan.output_tokens,
+    }
+    settle_tokens(records, plan.output_tokens[records.ints["index"]])
+    return records
+
+
+def lateness(records: Records) -> NDArray[np.int64]:
+    """sent - scheduled of what was sent, in ns."""
+    sent = records.ints["sent_ns"]
+    late: NDArray[np.int64] = (sent - records.ints["scheduled_ns"])[sent >= 0]
+    return late
+
+
+def _client(reports: list[WorkerReport], records: Records, own_cpu_s: float) -> Client:
+    wall = max((r.wall_s for r in reports), default=0.0)
+    waits = [r.run_queue_wait_s for r in reports if r.run_queue_wait_s is not None]
+    return Client(
+        workers=len(reports),
+        cpu_s=sum(r.cpu_s for r in reports) + own_cpu_s,
+        wall_s=wall,
+        cpu_share=max((r.cpu_s / r.wall_s for r in reports if r.wall_s > 0), default=0.0),
+        run_queue_wait_s=sum(waits) if waits else None,
+        lags_ns=[lag for r in reports for lag in r.lags_ns],
+        lateness_ns=lateness(records).tolist(),
+        connect_ns=[value for r in reports for value in r.connect_ns],
+        opened=sum(r.opened for r in reports),
+        stray=sum(r.stray for r in reports),
+        rss_peak_bytes=max((r.rss_peak_bytes for r in reports), default=0),
+    )
