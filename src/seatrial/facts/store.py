@@ -265,6 +265,15 @@ class FactStore:
             self._documents[engine] = decode_documented(path.read_bytes()) if path.is_file() else []
         return self._documents[engine]
 
+    def documented(self, engine: str, predicate: str) -> list[Fact]:
+        """Every hand-entered fact of an engine, whichever versions it holds for, each as of the
+        first version it holds for (so that its id resolves)."""
+        return [
+            documented_fact(engine, d.since or "0", d)
+            for d in self._documented(engine)
+            if d.predicate == predicate
+        ]
+
     def resolve(self, fact_id: str) -> Fact | None:
         """The fact with this id, from whichever engine and version it names."""
         head, _, rest = fact_id.partition("/")

@@ -1,0 +1,230 @@
+"""LMDeploy: its two engines apart, as layers ``turbomind`` and ``pytorch``.
+
+TurboMind's architectures are the keywords of one ``dict(...)`` call; the PyTorch engine's are
+keys of repeated ``MODULE_MAP.update({...})``. Weight formats were classes in
+turbomind/deploy until 0.13 and are classes with a ``name`` since 0.14.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.metadata import add_metadata
+from seatrial.facts.extract.pyast import Item, Module, statements, text_of
+
+NAME = "lmdeploy"
+VERSION = 1
+
+_TURBOMIND = "lmdeploy/turbomind/supported_models.py"
+_PYTORCH = "lmdeploy/pytorch/models/module_map.py"
+_CLI = "lmdeploy/cli/utils.py"
+_MESSAGES = "lmdeploy/messages.py"
+_FORMATS = "lmdeploy/turbomind/weight_format.py"
+_DISAGG = "lmdeploy/pytorch/disagg/config.py"
+_CONNECTORS = "lmdeploy/pytorch/kv_connector/factory.py"
+
+
+def extract(findings: Findings, *, deep: bool = True) -> None:
+    """Everything; ``deep`` off: architectures, formats and requirements."""
+    source = findings.source
+    source.fetch([_TURBOMIND, _PYTORCH, _CLI, _MESSAGES, _FORMATS, _DISAGG, _CONNECTORS])
+    findings.step(
+        "architecture",
+        lambda: architectures(findings),
+        floor=Floor(30, ("LlamaForCausalLM", "Qwen2ForCausalLM")),
+        looked_at=[_TURBOMIND, _PYTORCH],
+    )
+    findings.step(
+        "quantization",
+        lambda: formats(findings),
+        floor=Floor(3, ("awq",)),
+        looked_at=[_CLI, _FORMATS],
+    )
+    findings.step(
+        "kv_cache_dtype",
+        lambda: kv_policies(findings),
+        floor=Floor(2),
+        looked_at=[_MESSAGES, _CLI],
+    )
+    findings.step("requires", lambda: add_metadata(findings), floor=Floor(5, ("torch",)))
+    if deep:
+        deeper(findings)
+
+
+def deeper(findings: Findings) -> None:
+    """Connectors of PD disaggregation and speculative methods, both of the PyTorch engine."""
+    if findings.source.has(_DISAGG):
+        findings.step("kv_connector", lambda: connectors(findings), looked_at=[_DISAGG])
+    if paths := findings.source.glob("lmdeploy/pytorch/spec_decode/proposers/*.py"):
+        findings.step(
+            "speculative_method", lambda: speculative(findings, paths), looked_at=paths[:1]
+        )
+
+
+def architectures(findings: Findings) -> None:
+    """Both engines' tables, and the PyTorch engine's removed ones."""
+    module = _module(findings, _TURBOMIND)
+    for item in module.entries(_assigned(module, "SUPPORTED_ARCHS")):
+        findings.add(
+            "architecture",
+            item.key,
+            "native",
+            _TURBOMIND,
+            item.line,
+            layer="turbomind",
+            detail={"module": str(item.value)},
+        )
+    module = _module(findings, _PYTORCH)
+    for item in _updates(module, "MODULE_MAP"):
+        findings.add("architecture", item.key, "native", _PYTORCH, item.line, layer="pytorch")
+    removed = module.assigned.get("REMOVED_MODEL_MAP")
+    for item in module.entries(removed) if removed is not None else ():
+        findings.add(
+            "architecture",
+            item.key,
+            "removed",
+            _PYTORCH,
+            item.line,
+            layer="pytorch",
+            detail={"name": str(item.value)},
+        )
+
+
+def _updates(module: Module, name: str) -> list[Item]:
+    """Entries of ``name.update({...})`` calls and of the dict itself, by first mention."""
+    found: dict[str, Item] = {}
+    for node in statements(module.tree.body):
+        call = getattr(node, "value", None)
+        if isinstance(call, ast.Call) and text_of(call.func) == f"{name}.update" and call.args:
+            for item in module.entries(call.args[0]):
+                found.setdefault(item.key, item)
+    return list(found.values())
+
+
+def formats(findings: Findings) -> None:
+    """Choices of ``--model-format``, and weight-format classes where there are such."""
+    module = _module(findings, _CLI)
+    for text, line in _flag_choices(module, "--model-format"):
+        predicate = "weight_format" if text == "hf" else "quantization"
+        findings.add(predicate, text, "native", _CLI, line, layer="turbomind", kind="cli")
+    formats_file = findings.source.module(_FORMATS)
+    for cls in formats_file.classes.values() if formats_file else ():
+        for node in statements(cls.body):
+            value = node.value if isinstance(node, ast.Assign) else None
+            is_name = isinstance(node, ast.Assign) and text_of(node.targets[0]) == "name"
+            if is_name and isinstance(value, ast.Constant) and value.value != "trivial":
+                findings.add(
+                    "quantization",
+                    str(value.value),
+                    "native",
+                    _FORMATS,
+                    node.lineno,
+                    layer="turbomind",
+                    detail={"class": cls.name},
+                )
+
+
+def kv_policies(findings: Findings) -> None:
+    """Members of ``QuantPolicy``; before it, the choices of ``--quant-policy``."""
+    module = _module(findings, _MESSAGES)
+    place = module.classes.get("QuantPolicy")
+    if place is not None:
+        for node in statements(place.body):
+            value = getattr(node, "value", None)
+            if isinstance(node, ast.Assign) and isinstance(value, ast.Constant):
+                findings.add(
+                    "kv_cache_dtype",
+                    text_of(node.targets[0]).lower(),
+                    value.value,
+                    _MESSAGES,
+                    node.lineno,
+                    detail={"flag": "--quant-policy"},
+                )
+        return
+    for text, line in _flag_choices(_module(findings, _CLI), "--quant-policy"):
+        findings.add(
+            "kv_cache_dtype",
+            f"quant_policy_{text}",
+            int(text) if text.isdigit() else text,
+            _CLI,
+            line,
+            kind="cli",
+            detail={"flag": "--quant-policy"},
+        )
+
+
+def connectors(findings: Findings) -> None:
+    """Members of ``MigrationBackend``, and classes registered in the connector factory."""
+    module = _module(findings, _DISAGG)
+    place = module.classes.get("MigrationBackend")
+    for node in statements(place.body) if place else ():
+        if isinstance(node, ast.Assign):
+            findings.add(
+                "kv_connector",
+                text_of(node.targets[0]),
+                "native",
+                _DISAGG,
+                node.lineno,
+                layer="pytorch",
+            )
+    factory = findings.source.module(_CONNECTORS)
+    for node in ast.walk(factory.tree) if factory else ():
+        if isinstance(node, ast.Constant) and str(node.value).endswith("Connector"):
+            findings.add(
+                "kv_connector",
+                str(node.value),
+                "native",
+                _CONNECTORS,
+                node.lineno,
+                layer="pytorch",
+            )
+
+
+def speculative(findings: Findings, paths: list[str]) -> None:
+    """``@SPEC_PROPOSERS.register_module(name="...")``."""
+    findings.source.fetch(paths)
+    for path in paths:
+        module = findings.source.module(path)
+        for place in module.classes.values() if module else ():
+            for decorator in place.decorator_list:
+                if not isinstance(decorator, ast.Call):
+                    continue
+                for keyword in decorator.keywords:
+                    if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
+                        findings.add(
+                            "speculative_method",
+                            str(keyword.value.value),
+                            "native",
+                            path,
+                            decorator.lineno,
+                            layer="pytorch",
+                        )
+
+
+def _flag_choices(module: Module, flag: str) -> list[tuple[str, int]]:
+    """The choices of one ``add_argument`` call: (text, line)."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call) or not text_of(node.func).endswith("add_argument"):
+            continue
+        if flag not in [a.value for a in node.args if isinstance(a, ast.Constant)]:
+            continue
+        for keyword in node.keywords:
+            if keyword.arg == "choices" and isinstance(keyword.value, (ast.List, ast.Tuple)):
+                constants = [e for e in keyword.value.elts if isinstance(e, ast.Constant)]
+                return [(str(e.value), e.lineno) for e in constants]
+    return []
+
+
+def _module(findings: Findings, path: str) -> Module:
+    module = findings.source.module(path)
+    if module is None:
+        raise Missing(f"not found: {path}")
+    return module
+
+
+def _assigned(module: Module, name: str) -> ast.expr:
+    node = module.assigned.get(name)
+    if node is None:
+        raise Missing(f"no {name} in {module.path}")
+    return node

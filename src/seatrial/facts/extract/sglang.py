@@ -1,0 +1,261 @@
+"""SGLang: tables out of its wheel.
+
+The class name in a module's ``EntryClass`` is the architecture. Quantisation methods are a dict
+that grows under platform conditions (``if is_npu(): ....update({...})``); the condition is kept.
+The command line moved twice in 2026: ``add_argument`` calls in server_args.py (0.5.9), annotated
+fields there (0.5.15), annotated fields in a package of their own (0.5.23).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.metadata import add_metadata
+from seatrial.facts.extract.pyast import Item, Module, statements, text_of
+from seatrial.facts.extract.quantmethods import add_method
+
+NAME = "sglang"
+VERSION = 1
+
+_MODELS = "sglang/srt/models/*.py"
+_QUANT = "sglang/srt/layers/quantization/__init__.py"
+_CHOICES = "sglang/srt/arg_groups/choices.py"
+_ARGS = "sglang/srt/server_args.py"
+_ATTENTION = "sglang/srt/layers/attention/attention_registry.py"
+_SPEC = "sglang/srt/speculative/spec_info.py"
+
+
+def extract(findings: Findings, *, deep: bool = True) -> None:
+    """Everything; ``deep`` off: architectures, methods, dtypes and requirements."""
+    source = findings.source
+    models = source.glob(_MODELS)
+    quant = source.glob("sglang/srt/layers/quantization/*.py")
+    source.fetch([*models, *quant, _CHOICES, _ARGS, _ATTENTION, _SPEC])
+    findings.step(
+        "architecture",
+        lambda: architectures(findings, models),
+        floor=Floor(80, ("LlamaForCausalLM", "Qwen2ForCausalLM", "MixtralForCausalLM")),
+        looked_at=[_MODELS],
+    )
+    findings.step(
+        "quantization",
+        lambda: quantization(findings),
+        floor=Floor(10, ("fp8", "awq")),
+        looked_at=[_QUANT],
+    )
+    findings.step(
+        "kv_cache_dtype",
+        lambda: field_choices(findings, "kv_cache_dtype", "kv_cache_dtype"),
+        floor=Floor(3, ("auto", "fp8_e5m2")),
+        looked_at=[_ARGS, "sglang/srt/arg_groups/fields/model.py"],
+    )
+    findings.step("requires", lambda: add_metadata(findings), floor=Floor(5))
+    if deep:
+        deeper(findings)
+
+
+def deeper(findings: Findings) -> None:
+    """Backends and methods that are named in lists of choices, registries and enums."""
+    for predicate, names, floor in (
+        ("structured_output_backend", ("GRAMMAR_BACKEND_CHOICES",), Floor(2, ("xgrammar",))),
+        ("kv_connector", ("DISAGG_TRANSFER_BACKEND_CHOICES",), Floor(2, ("mooncake",))),
+        ("weight_format", ("LOAD_FORMAT_CHOICES",), Floor(4, ("safetensors",))),
+    ):
+        _listed(findings, predicate, names, floor)
+    findings.step(
+        "attention_backend",
+        lambda: attention_backends(findings),
+        floor=Floor(5, ("triton",)),
+        looked_at=[_ATTENTION],
+    )
+    findings.step(
+        "speculative_method",
+        lambda: speculative(findings),
+        floor=Floor(3, ("EAGLE",)),
+        looked_at=[_SPEC],
+    )
+
+
+def architectures(findings: Findings, paths: list[str]) -> None:
+    """``EntryClass = X`` or ``[X, Y]`` in every model file."""
+    for path in paths:
+        module = findings.source.module(path)
+        for node in statements(module.tree.body) if module else ():
+            if _target(node) != "EntryClass":
+                continue
+            value = getattr(node, "value", None)
+            parts = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+            for part in parts:
+                if isinstance(part, (ast.Name, ast.Attribute)):
+                    findings.add(
+                        "architecture",
+                        text_of(part).rpartition(".")[2],
+                        "native",
+                        path,
+                        part.lineno,
+                        detail={"module": path.rpartition("/")[2].removesuffix(".py")},
+                    )
+    if findings.source.glob("sglang/srt/models/transformers.py"):
+        findings.add(
+            "architecture",
+            "*",
+            "fallback",
+            "sglang/srt/models/transformers.py",
+            None,
+            state="conditional",
+            condition="an architecture without a class here, if Transformers implements it and "
+            "its class works with the Transformers backend; the log says so",
+        )
+
+
+def quantization(findings: Findings) -> None:
+    """Base dict, conditional updates, and names that are only choices on the command line."""
+    module = findings.source.module(_QUANT)
+    if module is None:
+        raise Missing(_QUANT)
+    registered: set[str] = set()
+    for item, condition in _methods(module):
+        registered.add(item.key)
+        add_method(findings, module, item, condition=condition)
+    if not registered:
+        raise Missing("no dict of methods in " + _QUANT)
+    for path, name, line in _choices(findings, ("QUANTIZATION_CHOICES",)):
+        if name not in registered:
+            findings.add(
+                "quantization",
+                name,
+                "choice",
+                path,
+                line,
+                kind="cli",
+                state="conditional",
+                condition="a choice of --quantization; no class is registered under it",
+            )
+
+
+def _methods(module: Module) -> Iterator[tuple[Item, str | None]]:
+    """Entries of ``*_QUANTIZATION_METHODS`` dicts and of their updates, with the condition."""
+    for node, condition in _guarded(module.tree.body, None):
+        target, value = _target(node), getattr(node, "value", None)
+        if target == "BASE_QUANTIZATION_METHODS" and isinstance(value, ast.Dict):
+            for item in module.entries(value):
+                yield item, condition
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if text_of(call.func) == "BASE_QUANTIZATION_METHODS.update" and call.args:
+                for item in module.entries(call.args[0]):
+                    yield item, condition
+
+
+def _guarded(body: list[ast.stmt], condition: str | None) -> Iterator[tuple[ast.stmt, str | None]]:
+    """Statements with the tests that stand above them."""
+    for node in body:
+        if isinstance(node, ast.If):
+            test = text_of(node.test)
+            yield from _guarded(node.body, " and ".join(c for c in (condition, test) if c))
+            negated = f"not ({test})"
+            yield from _guarded(node.orelse, " and ".join(c for c in (condition, negated) if c))
+        else:
+            yield node, condition
+
+
+def _choices(findings: Findings, names: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
+    """Strings of a list assigned to one of ``names``: (file, string, line)."""
+    for path in (_CHOICES, _ARGS):
+        module = findings.source.module(path)
+        for name in names:
+            node = module.assigned.get(name) if module else None
+            if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+                for element in node.elts:
+                    if isinstance(element, ast.Constant) and isinstance(element.value, str):
+                        yield path, element.value, element.lineno
+                return
+
+
+def _listed(findings: Findings, predicate: str, names: tuple[str, ...], floor: Floor) -> None:
+    def read() -> None:
+        for path, name, line in _choices(findings, names):
+            findings.add(predicate, name, "native", path, line, kind="cli")
+
+    findings.step(predicate, read, floor=floor, looked_at=[_CHOICES, _ARGS])
+
+
+def field_choices(findings: Findings, field: str, predicate: str) -> None:
+    """The choices of one command-line field, in whichever of the three shapes it has."""
+    paths = [*findings.source.glob("sglang/srt/arg_groups/fields/*.py"), _ARGS]
+    findings.source.fetch(paths)
+    for path in paths:
+        module = findings.source.module(path)
+        for node in ast.walk(module.tree) if module else ():
+            for element in _choice_nodes(node, field):
+                if isinstance(element, ast.Constant):
+                    findings.add(
+                        predicate, str(element.value), "native", path, element.lineno, kind="cli"
+                    )
+        if predicate in findings.rows:
+            return
+
+
+def _choice_nodes(node: ast.AST, field: str) -> list[ast.expr]:
+    """The ``choices=[...]`` of an annotated field or an ``add_argument`` call."""
+    call: ast.AST | None = None
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        if node.target.id == field:
+            call = node.annotation
+    elif isinstance(node, ast.Call) and text_of(node.func).endswith("add_argument"):
+        names = [a.value for a in node.args if isinstance(a, ast.Constant)]
+        if "--" + field.replace("_", "-") in names:
+            call = node
+    for inner in ast.walk(call) if call is not None else ():
+        if (
+            isinstance(inner, ast.keyword)
+            and inner.arg == "choices"
+            and isinstance(inner.value, (ast.List, ast.Tuple))
+        ):
+            return inner.value.elts
+    return []
+
+
+def attention_backends(findings: Findings) -> None:
+    """``@register_attention_backend("name")`` decorators; names that are only choices."""
+    module = findings.source.module(_ATTENTION)
+    if module is None:
+        raise Missing(_ATTENTION)
+    for node in ast.walk(module.tree):
+        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if (
+                isinstance(decorator, ast.Call)
+                and text_of(decorator.func) == "register_attention_backend"
+                and isinstance(decorator.args[0], ast.Constant)
+            ):
+                findings.add(
+                    "attention_backend",
+                    str(decorator.args[0].value),
+                    "native",
+                    _ATTENTION,
+                    decorator.lineno,
+                )
+    for path, name, line in _choices(findings, ("ATTENTION_BACKEND_CHOICES",)):
+        findings.add("attention_backend", name, "choice", path, line, kind="cli")
+
+
+def speculative(findings: Findings) -> None:
+    """Members of the enum of algorithms."""
+    module = findings.source.module(_SPEC)
+    place = module.classes.get("SpeculativeAlgorithm") if module else None
+    if place is None:
+        raise Missing(f"SpeculativeAlgorithm in {_SPEC}")
+    for node in statements(place.body):
+        name = _target(node)
+        if name and name.isupper() and name != "NONE":
+            findings.add("speculative_method", name, "native", _SPEC, node.lineno)
+
+
+def _target(node: ast.stmt) -> str | None:
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return None

@@ -1,0 +1,77 @@
+"""Make the shipped snapshot: read the versions named in snapshot.toml, pack, report what it took.
+
+    python tools/facts_snapshot.py            every engine
+    python tools/facts_snapshot.py vllm tgi   these alone; the others stay as they are
+
+Engines released only as source are read from trees given with --tree ENGINE==VERSION=DIR@NAME@DATE.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+
+from seatrial.core.errors import SeatrialError
+from seatrial.facts.factfile import FactFile, decode
+from seatrial.facts.reach.index import Index
+from seatrial.facts.store import snapshot_path
+from seatrial.facts.sync import pack, read_local, read_release
+
+PLAN = Path(__file__).parent / "facts_snapshot.toml"
+
+
+def shipped() -> dict[tuple[str, str], FactFile]:
+    """What the snapshot holds now."""
+    if not snapshot_path().exists():
+        return {}
+    with zipfile.ZipFile(snapshot_path()) as archive:
+        files = [decode(archive.read(name)) for name in archive.namelist()]
+    return {(f.engine, f.version): f for f in files}
+
+
+def main() -> None:
+    """Read, pack, write; a version that cannot be read is named and keeps what it had."""
+    plan = tomllib.loads(PLAN.read_text())
+    only = set(a for a in sys.argv[1:] if not a.startswith("--"))
+    index = Index()
+    files = shipped()
+    begin = time.perf_counter()
+    for engine, versions in plan["index"].items():
+        for version in versions if not only or engine in only else ():
+            try:
+                file = read_release(engine, version, index)
+            except SeatrialError as error:
+                print(f"{engine}=={version}: {error.what}")
+                continue
+            files[file.engine, file.version] = file
+            rows = sum(len(r) for r in file.rows.values())
+            stale = "; ".join(f"{s.predicate}: {s.why}" for s in file.stale)
+            print(f"{engine}=={version}: {rows} facts {stale and '  STALE ' + stale}")
+    for tree in plan.get("tree", []):
+        folder = Path(tree["folder"])
+        if (only and tree["engine"] not in only) or not folder.is_dir():
+            continue
+        file = read_local(
+            tree["engine"],
+            folder,
+            version=tree["version"],
+            name=tree["name"],
+            released=tree["released"],
+        )
+        files[file.engine, file.version] = file
+        print(f"{tree['engine']}=={tree['version']}: {sum(len(r) for r in file.rows.values())}")
+    data = pack(files.values())
+    snapshot_path().write_bytes(data)
+    client = index.client
+    seconds = time.perf_counter() - begin
+    print(
+        f"{len(files)} versions, {len(data)} bytes; {client.requests} requests, "
+        f"{client.bytes_in} bytes in, {seconds:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
