@@ -176,5 +176,5 @@ def _says(verdict: str, kl: Interval, agreement: Interval, bounds: Margin) -> st
         f"[{agreement.low:.0%}, {agreement.high:.0%}], floor {bounds.agreement:.0%}"
     )
     if verdict == UNDECIDED:
-        text += "; more prompts would narrow the intervals (--prompts with a set of your own)"
+        text += "; more prompts would narrow the intervals"
     return text

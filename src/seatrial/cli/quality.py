@@ -1,0 +1,129 @@
+"""``seatrial quality WORKLOAD``: does each candidate still say what the reference says?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from seatrial.cli.console import Console
+
+if TYPE_CHECKING:
+    from seatrial.quality import QualityResult
+    from seatrial.trial.candidate import TrialCandidate
+    from seatrial.workload import LoadedWorkload
+
+app = App(name="quality", help="Task check of every candidate against the reference artefact.")
+
+_RANK = {"fail": 2, "undecided": 1, "pass": 0}
+_EXIT = {"pass": 0, "fail": 1, "undecided": 3}
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document.")]
+Quiet = Annotated[bool, Parameter(negative=(), help="No progress on stderr.")]
+
+
+@app.default
+def quality(
+    workload: Path, /, *, out: Path | None = None, json: Json = False, quiet: Quiet = False
+) -> int:
+    """Start each candidate, put the fixed prompts to it, compare with the reference.
+
+    The reference is the candidate with ``role: reference``, else the one with the finest weights.
+    Exit code 1 if a candidate fails, 3 if one is undecided.
+
+    Parameters
+    ----------
+    workload: The workload file (YAML); its candidates are asked.
+    out: The trial's folder; trials/NAME under the working directory if not given.
+    """
+    from seatrial.trial.candidate import reference_of
+    from seatrial.trial.check import check_quality
+    from seatrial.trial.folder import TrialFolder
+    from seatrial.workload import load
+
+    console = Console(as_json=json, quiet=quiet)
+    loaded = load(workload)
+    folder = TrialFolder(out or Path("trials") / loaded.spec.name)
+    with folder.locked():
+        folder.adopt(loaded.raw)
+        folder.sweep()
+        candidates = _candidates(loaded, console)
+        reference = reference_of(candidates)
+        assert reference is not None  # _candidates refuses an empty list
+        results = check_quality(
+            folder, candidates, reference, spec=loaded.spec, progress=console.progress
+        )
+    return _report(console, results, reference.id, folder.path)
+
+
+def _candidates(loaded: LoadedWorkload, console: Console) -> list[TrialCandidate]:
+    from seatrial.core.errors import PrerequisiteError, UsageError
+    from seatrial.engines import installed
+    from seatrial.gate import candidate_id
+    from seatrial.trial.candidate import prepare
+
+    spec = loaded.spec
+    if not spec.candidates:
+        raise UsageError(
+            "the workload names no candidates to ask",
+            where=str(loaded.path),
+            remedy="list them under candidates:, or use seatrial run, which finds them",
+        )
+    here = installed()
+    asked = [c for c in spec.candidates if c.endpoint or c.engine in here]
+    for candidate in spec.candidates:
+        if candidate not in asked:
+            console.note(f"{candidate_id(candidate)}: not asked, {candidate.engine} is not here")
+    if not asked:
+        raise PrerequisiteError(
+            "none of the candidates' engines is installed here",
+            where=str(loaded.path),
+            unchanged="nothing was started",
+            remedy=f"seatrial engines install {spec.candidates[0].engine}",
+        )
+    base = loaded.path.parent
+    model = (base / spec.model.path).resolve()
+    return [prepare(candidate_id(c), c, model, base, console.progress) for c in asked]
+
+
+def _report(
+    console: Console, results: dict[str, QualityResult], reference: str, folder: Path
+) -> int:
+    import msgspec
+
+    from seatrial.core.errors import EngineError
+
+    judged = [result for name, result in results.items() if name != reference]
+    if not judged:
+        judged = list(results.values())
+    if not judged:
+        raise EngineError(
+            "the reference gave no answers",
+            where=reference,
+            unchanged="the trial's other artefacts",
+            remedy=f"see {folder}/quality/{reference}.engine.log",
+        )
+    worst = max(judged, key=lambda result: _RANK[result.verdict])
+    document = msgspec.to_builtins(worst)
+    document["results"] = msgspec.to_builtins(list(results.values()))
+    console.document(document)
+    console.title(f"quality against {reference}")
+    columns = ("candidate", "verdict", "KL nats", "95 %", "margin", "first token", "95 %", "floor")
+    console.table(columns, [_row(result) for result in results.values()], right={2, 4, 5, 7})
+    console.line(worst.rule)
+    console.done([folder / "quality"])
+    return _EXIT[worst.verdict]
+
+
+def _row(result: QualityResult) -> tuple[str, ...]:
+    diff, agreement = result.diff, result.agreement
+    return (
+        result.candidate,
+        result.verdict,
+        f"{diff.best:.4f}",
+        f"{diff.low:.4f} to {diff.high:.4f}",
+        f"{result.margin:g}",
+        f"{agreement.best:.0%}",
+        f"{agreement.low:.0%} to {agreement.high:.0%}",
+        f"{result.agreement_floor:.0%}",
+    )
