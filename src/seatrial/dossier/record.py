@@ -1,0 +1,211 @@
+"""dossier.json: everything the dossier shows, as data. HTML and Markdown are views of it.
+
+The schema is published (``seatrial/dossier/1``). Texts are already harmless (no control or bidi
+characters) and already redacted where that was asked for; they are not HTML.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from seatrial.charts import Figure
+from seatrial.core.provenance import Provenance
+from seatrial.stats.interval import Interval
+
+SCHEMA = "seatrial/dossier/1"
+Outcome = Literal["selected", "tie", "undecided", "none_feasible", "not_decided"]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The first screen: what was chosen, how sure, what it rests on, when to go back."""
+
+    outcome: Outcome
+    headline: str
+    chosen: list[str]
+    sure: list[str]
+    caveats: list[str]
+    rests_on: list[str]
+    go_back: list[str]
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What would change the decision: its value now, where the choice turns, and to what."""
+
+    what: str
+    now: str
+    at: str
+    to: str
+    says: str
+    basis: str
+
+
+class ReasonLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One reason of the elimination table; ``facts`` are ids that stand in ``facts``."""
+
+    constraint: str
+    verdict: str
+    says: str
+    numbers: dict[str, Any]
+    facts: list[str]
+    remedy: str
+    probe: str
+
+
+class EliminationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate of the elimination table, the binding reason first."""
+
+    candidate: str
+    engine: str
+    version: str | None
+    verdict: str
+    role: str
+    stage: str
+    reasons: list[ReasonLine]
+
+
+class FactLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact that a reason rests on, with its source and its age on the day of the trial."""
+
+    id: str
+    engine: str
+    version: str
+    predicate: str
+    subject: str
+    value: str
+    state: str
+    source: str
+    sha256: str
+    verified_on: str
+    expires: str
+    age_days: int | None
+    used_by: list[str]
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """One number of one candidate: per start, then mean and interval over the valid starts.
+
+    ``slo``: met, missed or unproven, by the decision or else by the whole interval; "" without one.
+    """
+
+    metric: str
+    unit: str
+    per_start: list[float | None]
+    over_starts: Interval | None
+    limit: float | None
+    slo: str
+
+
+class CandidateLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One measured candidate."""
+
+    candidate: str
+    role: str
+    chosen: bool
+    starts: int
+    valid: int
+    metrics: list[Measured]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One effective setting, as each server reported it; ``values`` in the order of candidates."""
+
+    key: str
+    values: list[str | None]
+    differs: bool
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Effective settings side by side."""
+
+    candidates: list[str]
+    rows: list[Setting]
+
+
+class FindingLine(msgspec.Struct, frozen=True, kw_only=True):
+    """Something seen in a cell that a reader must know."""
+
+    id: str
+    level: str
+    says: str
+    evidence: str
+
+
+class CellLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell: valid or why not, what became of the requests, what the client says of itself."""
+
+    candidate: str
+    start: int
+    valid: bool
+    invalid_because: list[str]
+    requests: dict[str, int]
+    duration_s: float
+    lateness_p99_ms: float | None
+    loop_lag_p99_ms: float | None
+    cpu_share: float
+    findings: list[FindingLine]
+
+
+class Comparability(msgspec.Struct, frozen=True, kw_only=True):
+    """Engines or deployments, and the fields that make the difference."""
+
+    kind: str
+    differs: list[str]
+    says: str
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage's own document: name of the file, its verdict if it has one, its flat content."""
+
+    name: str
+    verdict: str
+    rows: list[list[str]]
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+    """How to do it again."""
+
+    commands: list[str]
+    versions: dict[str, str]
+    hashes: dict[str, str]
+    seeds: dict[str, int]
+    check: list[str]
+
+
+class FileLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the trial: path within it, size, SHA-256 (empty where the manifest lacks it)."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class Dossier(msgspec.Struct, frozen=True, kw_only=True):
+    """dossier.json"""
+
+    schema: str
+    trial: str
+    lang: str
+    redacted: bool
+    answer: Answer
+    would_change: list[Change]
+    elimination: list[EliminationRow]
+    facts: list[FactLine]
+    comparability: Comparability | None
+    candidates: list[CandidateLine]
+    figures: list[Figure]
+    settings: Settings
+    quality: list[Section]
+    probes: list[Section]
+    lifecycle: list[Section]
+    fingerprint: list[list[str]]
+    limits: list[str]
+    cells: list[CellLine]
+    recipe: Recipe
+    files: list[FileLine]
+    absent: dict[str, str]
+    sql_prelude: str
+    workload: dict[str, Any]
+    decision: dict[str, Any] | None
+    provenance: Provenance
