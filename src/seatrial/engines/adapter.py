@@ -146,6 +146,36 @@ class Adapter(ABC):
         """The request of ``tokenize``."""
         return {"model": model, "prompt": text, "add_special_tokens": False}
 
+    def constraint(self, kind: str, value: Any) -> dict[str, Any] | None:
+        """Request fields that constrain an answer; None: this engine has no way to ask.
+
+        Args:
+            kind: json_schema, json_object, regex, grammar or choice.
+            value: the schema, the expression, the grammar (GBNF), the list; None for json_object.
+        """
+        if kind not in self.structured:
+            return None
+        if kind == "json_schema":
+            wrapped = {"name": "answer", "schema": value, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": wrapped}}
+        if kind == "json_object":
+            return {"response_format": {"type": "json_object"}}
+        return None
+
+    def lora_request(self, name: str, index: int) -> dict[str, Any]:
+        """Request fields that choose an adapter: most engines take its name as the model."""
+        return {"model": name}
+
+    def chat_tokens(
+        self, base_url: str, model: str, messages: list[dict[str, str]]
+    ) -> list[int] | None:
+        """Token ids of the rendered chat, special tokens included; None: it does not show them.
+
+        Raises:
+            EngineError: it has a way and that failed.
+        """
+        return None
+
 
 def tokens_of(answer: Any) -> list[int] | None:
     """Token ids in an answer of any engine's tokenize route, or None."""

@@ -15,7 +15,7 @@ import msgspec
 
 from seatrial.core.ids import sha256_bytes
 from seatrial.engines import http
-from seatrial.engines.adapter import Adapter, Launch, MetricNames, Routes, argv_of
+from seatrial.engines.adapter import Adapter, Launch, MetricNames, Routes, argv_of, tokens_of
 from seatrial.engines.environment import Environment, clean_environ
 from seatrial.engines.launchers.llamacpp import FLAGS, MARK
 from seatrial.engines.settings import Settings, default_threads
@@ -144,6 +144,25 @@ class LlamaCpp(Adapter):
     def tokenize_body(self, model: str, text: str) -> dict[str, Any]:
         """Its own spelling."""
         return {"content": text, "add_special": False}
+
+    def constraint(self, kind: str, value: Any) -> dict[str, Any] | None:
+        """GBNF goes in a field of its own."""
+        return {"grammar": value} if kind == "grammar" else super().constraint(kind, value)
+
+    def lora_request(self, name: str, index: int) -> dict[str, Any]:
+        """Adapters are numbered in the order they were given."""
+        return {"lora": [{"id": index, "scale": 1.0}]}
+
+    def chat_tokens(
+        self, base_url: str, model: str, messages: list[dict[str, str]]
+    ) -> list[int] | None:
+        """/apply-template, then /tokenize with special tokens read and added."""
+        rendered = http.post(base_url, "/apply-template", {"messages": messages}).json()
+        prompt = rendered.get("prompt") if isinstance(rendered, dict) else None
+        if not isinstance(prompt, str):
+            return None
+        body = {"content": prompt, "add_special": True, "parse_special": True}
+        return tokens_of(http.post(base_url, "/tokenize", body).json())
 
     def cold_start(self, log_text: str) -> dict[str, float]:
         """From the log's own clock and the launcher's lines.

