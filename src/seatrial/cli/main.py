@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 VERBS: dict[str, str] = {
+    "run": "the whole trial of a workload, resumable; ends with the dossier",
     "bench": "load test of any OpenAI-compatible server",
     "decide": "the decision on a trial, from what has been measured",
     "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",
+    "facts": "facts about engines: sync, show, diff, when, verify, export",
     "engines": "engines on this machine: list, install, start, stop",
     "dossier": "write a trial's dossier: HTML, Markdown and JSON",
 }

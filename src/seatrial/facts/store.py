@@ -28,7 +28,7 @@ from seatrial.facts.factfile import (
     documented_fact,
     facts_of,
 )
-from seatrial.facts.record import Fact
+from seatrial.facts.record import Fact, Source, expiry, fact_id
 
 ENGINES = (
     "vllm",
@@ -45,6 +45,9 @@ ENGINES = (
 
 UNKNOWN = "unknown"
 """The version of a set for which no version was named and none was ever read."""
+
+PLATFORM_LAYERS = frozenset({"rocm", "npu", "cpu", "xpu", "mps", "musa", "hpu", "tpu"})
+"""Layers that are platforms other than CUDA: seen only when asked for by name."""
 
 _DOCUMENT_MAX = 64 << 20
 
@@ -98,9 +101,15 @@ class FactSet:
         return {fact.id: fact for fact in self.facts}
 
     def get_all(self, predicate: str, subject: str, *, layer: str | None = None) -> list[Fact]:
-        """Every fact on one subject, heaviest evidence first; ``layer`` leaves out other layers."""
+        """Every fact on one subject: heaviest evidence first, then the unconditional ones.
+
+        ``layer`` is a part of the engine or a platform other than CUDA; it leaves out others.
+        """
         found = self._by_subject.get((predicate, subject), [])
-        return sorted((f for f in found if _on_layer(f, layer)), key=lambda f: -f.rank)
+        return sorted(
+            (f for f in found if _on_layer(f, layer)),
+            key=lambda f: (-f.rank, f.condition is not None),
+        )
 
     def get(self, predicate: str, subject: str, *, layer: str | None = None) -> Fact | None:
         """The fact that binds, None if there is none.
@@ -142,6 +151,42 @@ class FactSet:
         """The fact with this id."""
         return self._by_id.get(fact_id)
 
+    def counts(self) -> dict[str, int]:
+        """Extracted facts by predicate: one for each entry of a table."""
+        counted: dict[str, int] = {}
+        for predicate, rows in (self.file.rows if self.file else {}).items():
+            counted[predicate] = len(rows)
+        return counted
+
+    def architecture(self, name: str, *, layer: str | None = None) -> Fact:
+        """How this engine reads a model class: native, fallback, removed, plugin or absent.
+
+        A name that is in no table is ``absent``: extracted where the tables were read, unresolved
+        where they were not. Whether an absent one can run through a generic class is the fact
+        with the subject ``*``.
+        """
+        found = self.get("architecture", name, layer=layer)
+        if found is not None:
+            return found
+        known = self.knows("architecture")
+        example = next((f for f in self.facts if f.predicate == "architecture"), None)
+        return Fact(
+            id=fact_id(self.engine, self.version, "architecture", name, "absent", None, layer),
+            engine=self.engine,
+            version=self.version,
+            subject=name,
+            predicate="architecture",
+            value="absent",
+            condition=None,
+            layer=layer,
+            state="extracted" if known else "unresolved",
+            source=example.source if known and example else _nowhere(),
+            extractor=self.file.extractor if self.file else "hand",
+            verified_on=self.file.verified_on if self.file else "",
+            expires=expiry(self.file.verified_on) if self.file else "",
+            detail={"why": "in none of the tables" if known else "no table was read"},
+        )
+
     def conflicts(self) -> list[list[Fact]]:
         """Facts on the same subject and layer whose values differ: kept, and shown together."""
         groups: dict[tuple[str, str, str | None], list[Fact]] = {}
@@ -172,7 +217,10 @@ def _holds(entry: Documented, version: str) -> bool:
 
 
 def _on_layer(fact: Fact, layer: str | None) -> bool:
-    return layer is None or fact.layer is None or fact.layer == layer
+    """Without a layer: everything but other platforms' facts; with one: it, and the common ones."""
+    if layer is None:
+        return fact.layer not in PLATFORM_LAYERS
+    return fact.layer is None or fact.layer == layer
 
 
 class FactStore:
@@ -286,6 +334,12 @@ class FactStore:
         """Close the archive; the store cannot be used afterwards."""
         if self._archive is not None:
             self._archive.close()
+
+
+def _nowhere() -> Source:
+    return Source(
+        artefact="", member="", line=None, sha256="", integrity="document", kind="discussion"
+    )
 
 
 def _damaged(place: str | Path, why: str) -> IntegrityError:

@@ -27,11 +27,11 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """What a method returns: constants with their conditions, or text if it is computed."""
+    """What a method returns: constants (condition, value, line), or text if it is computed."""
 
     path: str
     line: int
-    values: list[tuple[str | None, Any]]
+    values: list[tuple[str | None, Any, int]]
     text: str
 
 
@@ -106,7 +106,7 @@ def _returned(module: Module, function: ast.FunctionDef) -> Returned | None:
     returns = list(_returns(function.body, None))
     if not returns:
         return None
-    values: list[tuple[str | None, Any]] = []
+    values: list[tuple[str | None, Any, int]] = []
     text = ""
     for condition, node in returns:
         for inner_condition, expression in _branches(node):
@@ -116,7 +116,7 @@ def _returned(module: Module, function: ast.FunctionDef) -> Returned | None:
                 text = text or str(why)
                 continue
             joined = " and ".join(c for c in (condition, inner_condition) if c) or None
-            values.append((joined, value))
+            values.append((joined, value, expression.lineno))
     return Returned(module.path, returns[0][1].lineno, values, text)
 
 

@@ -130,15 +130,14 @@ def kv_policies(findings: Findings) -> None:
     module = _module(findings, _MESSAGES)
     place = module.classes.get("QuantPolicy")
     if place is not None:
-        for node in statements(place.body):
-            value = getattr(node, "value", None)
-            if isinstance(node, ast.Assign) and isinstance(value, ast.Constant):
+        for member in statements(place.body):
+            if isinstance(member, ast.Assign) and isinstance(member.value, ast.Constant):
                 findings.add(
                     "kv_cache_dtype",
-                    text_of(node.targets[0]).lower(),
-                    value.value,
+                    text_of(member.targets[0]).lower(),
+                    member.value.value,
                     _MESSAGES,
-                    node.lineno,
+                    member.lineno,
                     detail={"flag": "--quant-policy"},
                 )
         return
@@ -169,14 +168,14 @@ def connectors(findings: Findings) -> None:
                 layer="pytorch",
             )
     factory = findings.source.module(_CONNECTORS)
-    for node in ast.walk(factory.tree) if factory else ():
-        if isinstance(node, ast.Constant) and str(node.value).endswith("Connector"):
+    for text in ast.walk(factory.tree) if factory else ():
+        if isinstance(text, ast.Constant) and str(text.value).endswith("Connector"):
             findings.add(
                 "kv_connector",
-                str(node.value),
+                str(text.value),
                 "native",
                 _CONNECTORS,
-                node.lineno,
+                text.lineno,
                 layer="pytorch",
             )
 

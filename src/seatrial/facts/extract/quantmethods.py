@@ -1,15 +1,18 @@
 """Quantisation methods in the shape that vLLM, its forks and SGLang share.
 
 A dict from method name to config class; on the class ``get_min_capability`` and
-``get_supported_act_dtypes``, mostly one constant, at times one per platform. A number that
-depends on a condition is kept with it; one that is computed is unresolved.
+``get_supported_act_dtypes``, mostly one constant, at times one per platform. What holds on CUDA
+is the fact; what holds elsewhere is a fact of that platform's layer. A number that depends on
+something else is conditional, one that is computed is unresolved.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from seatrial.facts.extract.classes import Place, Returned, find_class, method_returns
+from seatrial.facts.extract.conditions import on_cuda, platforms_in
 from seatrial.facts.extract.findings import Findings
 from seatrial.facts.extract.pyast import Dotted, Item, Module
 from seatrial.facts.record import State
@@ -30,7 +33,13 @@ def dtype_name(value: Any) -> str:
 
 
 def add_method(
-    findings: Findings, module: Module, item: Item, *, condition: str | None = None, **detail: Any
+    findings: Findings,
+    module: Module,
+    item: Item,
+    *,
+    layer: str | None = None,
+    condition: str | None = None,
+    detail: dict[str, Any] | None = None,
 ) -> None:
     """One entry of the table: the method itself, its capability and dtypes."""
     name = str(item.value) if isinstance(item.value, Dotted) else ""
@@ -40,12 +49,13 @@ def add_method(
         "native",
         module.path,
         item.line,
+        state="conditional" if condition else "extracted",
         condition=condition,
-        detail={"class": name, **detail},
+        layer=layer,
+        detail={"class": name, **(detail or {})},
     )
     place = find_class(findings.source, module, name) if name else None
     if place is None:
-        why = f"the class is chosen when the engine runs: {item.value}"
         findings.add(
             "min_capability",
             item.key,
@@ -53,55 +63,82 @@ def add_method(
             module.path,
             item.line,
             state="unresolved",
-            condition=condition,
-            detail={"why": why},
+            layer=layer,
+            condition="the class is chosen when the engine runs",
+            detail={"text": str(item.value)},
         )
         return
-    add_class(findings, item.key, place, condition=condition)
+    add_class(findings, item.key, place, layer=layer, known={"self.use_mxfp8": "mxfp8" in item.key})
 
 
 def add_class(
-    findings: Findings, subject: str, place: Place, *, condition: str | None = None
+    findings: Findings,
+    subject: str,
+    place: Place,
+    *,
+    layer: str | None = None,
+    known: dict[str, bool] | None = None,
 ) -> None:
-    """Capability and dtypes of one config class."""
+    """Capability and dtypes of one config class; ``known`` are tests whose answer is known."""
     source = findings.source
     capability = method_returns(source, place, "get_min_capability")
     if capability is not None:
-        for when, value in _with(capability, condition):
-            state: State = "extracted" if when is None or when == condition else "conditional"
-            if isinstance(value, bool) or not isinstance(value, int):
-                value, state = None, "unresolved"
+        for when, value, where, line in _branches(findings, capability, layer, known):
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            state: State = "unresolved" if not whole else "conditional" if when else "extracted"
             findings.add(
                 "min_capability",
                 subject,
-                value,
+                value if whole else None,
                 capability.path,
-                capability.line,
+                line,
                 state=state,
                 condition=when,
+                layer=where,
             )
     dtypes = method_returns(source, place, "get_supported_act_dtypes")
     if dtypes is not None:
-        for when, value in _with(dtypes, condition):
+        for when, value, where, line in _branches(findings, dtypes, layer, known):
             if isinstance(value, list):
-                state = "extracted" if when is None or when == condition else "conditional"
                 findings.add(
                     "act_dtypes",
                     subject,
                     [dtype_name(v) for v in value],
                     dtypes.path,
-                    dtypes.line,
-                    state=state,
+                    line,
+                    state="conditional" if when else "extracted",
                     condition=when,
+                    layer=where,
                 )
 
 
-def _with(found: Returned, condition: str | None) -> list[tuple[str | None, Any]]:
-    """Values with the outer condition put before each; the text of a computed one as last."""
-    listed = [
-        (" and ".join(c for c in (condition, when) if c) or None, value)
-        for when, value in found.values
-    ]
+def _branches(
+    findings: Findings, found: Returned, layer: str | None, known: dict[str, bool] | None
+) -> list[tuple[str | None, Any, str | None, int]]:
+    """(condition, value, layer, line) of each branch that can be taken, CUDA's first and bare."""
+    module = findings.source.module(found.path)
+    listed: list[tuple[str | None, Any, str | None, int]] = []
+    for when, value, line in found.values:
+        if when is None or module is None or layer is not None:
+            listed.append((when, value, layer, line))
+            continue
+        test = ast.parse(when, mode="eval").body
+        holds = on_cuda(module, test, known)
+        if holds:
+            listed.insert(0, (None, value, layer, line))
+        elif holds is None:
+            listed.append((when, value, layer, line))
+        elif names := _asserted(test):
+            listed.append((f"on {names[0]}", value, names[0], line))
     if found.text:
-        listed.append((f"computed: {found.text}", None))
+        listed.append((f"computed: {found.text}", None, layer, found.line))
     return listed
+
+
+def _asserted(test: ast.expr) -> list[str]:
+    """Platforms that a test requires, those under a ``not`` left out."""
+    if isinstance(test, ast.BoolOp):
+        return [name for value in test.values for name in _asserted(value)]
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return []
+    return platforms_in(test)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from seatrial.facts.extract.conditions import on_cuda, platforms_in
 from seatrial.facts.extract.findings import Findings, Floor, Missing
 from seatrial.facts.extract.metadata import add_metadata
 from seatrial.facts.extract.pyast import Item, Module, statements, text_of
@@ -115,28 +116,42 @@ def quantization(findings: Findings) -> None:
     module = findings.source.module(_QUANT)
     if module is None:
         raise Missing(_QUANT)
-    registered: set[str] = set()
-    for item, condition in _methods(module):
-        registered.add(item.key)
-        add_method(findings, module, item, condition=condition)
+    registered: dict[str, list[str]] = {}
+    for item, test in _methods(module):
+        holds = True if test is None else on_cuda(module, test)
+        if holds is False and test is not None:
+            for platform in platforms_in(test):
+                registered.setdefault(item.key, []).append(platform)
+                add_method(findings, module, item, layer=platform, condition=f"on {platform}")
+        else:
+            registered.setdefault(item.key, []).append("cuda")
+            add_method(
+                findings, module, item, condition=text_of(test) if holds is None and test else None
+            )
     if not registered:
         raise Missing("no dict of methods in " + _QUANT)
+    _choices_without_class(findings, registered)
+
+
+def _choices_without_class(findings: Findings, registered: dict[str, list[str]]) -> None:
+    """Names that the command line accepts and CUDA's registry does not have."""
     for path, name, line in _choices(findings, ("QUANTIZATION_CHOICES",)):
-        if name not in registered:
+        where = registered.get(name, [])
+        if "cuda" not in where and name not in ("unquant",):
             findings.add(
                 "quantization",
                 name,
-                "choice",
+                "absent",
                 path,
                 line,
                 kind="cli",
-                state="conditional",
-                condition="a choice of --quantization; no class is registered under it",
+                condition=None,
+                detail={"choice": "--quantization accepts the name", "registered_on": where},
             )
 
 
-def _methods(module: Module) -> Iterator[tuple[Item, str | None]]:
-    """Entries of ``*_QUANTIZATION_METHODS`` dicts and of their updates, with the condition."""
+def _methods(module: Module) -> Iterator[tuple[Item, ast.expr | None]]:
+    """Entries of the base dict and of its updates, with the test that stands above them."""
     for node, condition in _guarded(module.tree.body, None):
         target, value = _target(node), getattr(node, "value", None)
         if target == "BASE_QUANTIZATION_METHODS" and isinstance(value, ast.Dict):
@@ -149,16 +164,20 @@ def _methods(module: Module) -> Iterator[tuple[Item, str | None]]:
                     yield item, condition
 
 
-def _guarded(body: list[ast.stmt], condition: str | None) -> Iterator[tuple[ast.stmt, str | None]]:
-    """Statements with the tests that stand above them."""
+def _guarded(
+    body: list[ast.stmt], test: ast.expr | None
+) -> Iterator[tuple[ast.stmt, ast.expr | None]]:
+    """Statements with the tests above them, joined by ``and``."""
     for node in body:
         if isinstance(node, ast.If):
-            test = text_of(node.test)
-            yield from _guarded(node.body, " and ".join(c for c in (condition, test) if c))
-            negated = f"not ({test})"
-            yield from _guarded(node.orelse, " and ".join(c for c in (condition, negated) if c))
+            yield from _guarded(node.body, _both(test, node.test))
+            yield from _guarded(node.orelse, _both(test, ast.UnaryOp(ast.Not(), node.test)))
         else:
-            yield node, condition
+            yield node, test
+
+
+def _both(left: ast.expr | None, right: ast.expr) -> ast.expr:
+    return right if left is None else ast.BoolOp(ast.And(), [left, right])
 
 
 def _choices(findings: Findings, names: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:

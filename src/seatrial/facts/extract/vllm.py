@@ -240,7 +240,7 @@ def quantization(findings: Findings, places: Places) -> None:
     deprecated = _strings(module, "DEPRECATED_QUANTIZATION_METHODS")
     for item in _method_table(module):
         registered.add(item.key)
-        add_method(findings, module, item, deprecated=item.key in deprecated or None)
+        add_method(findings, module, item, detail={"deprecated": item.key in deprecated or None})
     if not registered:
         raise Missing("no dict from method to class in " + module.path)
     for name, line in _method_choices(module):
