@@ -24,6 +24,7 @@ from seatrial.workload.spec import Workload
 MAX_INVALID_REPEATS = 2
 MAX_OUTLIER_REPEATS = 1
 EXTENSION = 4  # a trial may be extended to this many times its planned starts
+LANDSCAPE = "landscape"  # judged for completeness, not asked for: never put on trial
 _ON_TRIAL = (Verdict.FEASIBLE, Verdict.DEGRADED)
 
 
@@ -40,9 +41,13 @@ def make(
         fingerprint: the workload's fingerprint; its hash becomes an input of the plan.
         minutes_per_cell: expected cost of one cell, start and load together; None if unknown.
     """
-    arms = [row for row in gate_table.candidates if row.verdict in _ON_TRIAL]
+    arms = [
+        row for row in gate_table.candidates if row.verdict in _ON_TRIAL and row.role != LANDSCAPE
+    ]
     names = [row.candidate for row in arms]
-    cells = interleave(names, spec.trial.starts, spec.trial.seed)
+    extra = MAX_INVALID_REPEATS + MAX_OUTLIER_REPEATS
+    order = interleave(names, spec.trial.starts + extra, spec.trial.seed)
+    cells = order[: len(names) * spec.trial.starts]
     expected = None if minutes_per_cell is None else minutes_per_cell * len(cells)
     fits = None if expected is None else expected <= spec.trial.budget_minutes
     inputs = {"workload": sha256_value(spec), "gate": sha256_value(gate_table)}
@@ -56,6 +61,7 @@ def make(
         survivors=[_arm(row) for row in arms],
         left_out=[_left_out(row) for row in gate_table.candidates if row not in arms],
         cells=cells,
+        reserve=order[len(cells) :],
         minutes_per_cell=minutes_per_cell,
         expected_minutes=expected,
         budget_minutes=spec.trial.budget_minutes,

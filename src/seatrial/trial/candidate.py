@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from seatrial.core.errors import UsageError
 from seatrial.core.ids import sha256_file, sha256_value
 from seatrial.core.progress import Progress
-from seatrial.gate import GateTable, candidate_id
+from seatrial.facts import FactStore
+from seatrial.gate.candidate import every_engine, resolve, unique_ids
 from seatrial.model import derive as derivations
 from seatrial.workload import CandidateSpec, Workload
 
@@ -32,18 +35,23 @@ class TrialCandidate:
     derived: str  # how the artefact was made, empty if it is the user's own file
 
 
-def on_trial(spec: Workload, table: GateTable, names: list[str]) -> dict[str, CandidateSpec]:
-    """Candidate id -> specification, for the ids in ``names``, in the table's order."""
-    given = {candidate_id(c): c for c in spec.candidates or []}
-    rows = {row.candidate: row for row in table.candidates}
-    found = {}
-    for name in names:
-        if name in given:
-            found[name] = given[name]
-        else:
-            row = rows[name]
-            found[name] = CandidateSpec(engine=row.engine, version=row.version)  # type: ignore[arg-type]
-    return found
+def named(spec: Workload, facts: FactStore, present: dict[str, list[str]]) -> Workload:
+    """The workload with its candidates spelled out: each with a version where one is known.
+
+    Without a list of its own it gets every known engine. From here on a candidate's id is the
+    same in every stage, also when a trial is resumed after something else was installed.
+    """
+    asked = spec.candidates
+    if asked is None:
+        return msgspec.structs.replace(spec, candidates=every_engine(spec, facts, present))
+    return msgspec.structs.replace(spec, candidates=[resolve(c, facts, present) for c in asked])
+
+
+def on_trial(spec: Workload, names: list[str]) -> dict[str, CandidateSpec]:
+    """Candidate id -> specification, for the ids in ``names``; ``spec`` comes from ``named``."""
+    asked = spec.candidates or []
+    given = dict(zip(unique_ids(asked), asked, strict=True))
+    return {name: given[name] for name in names}
 
 
 def prepare(

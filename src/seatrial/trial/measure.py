@@ -6,16 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from seatrial.bench import Cell, failed_cell, measure
+from seatrial.bench import Cell, measure
 from seatrial.core.errors import EngineError
 from seatrial.core.ids import sha256_file
 from seatrial.core.progress import Progress
-from seatrial.core.seeds import derive_seed
 from seatrial.engines import settings_for, start
 from seatrial.plan import PlannedCell
 from seatrial.store import whole_folder, write
 from seatrial.trace import RequestTable
 from seatrial.trial.candidate import TrialCandidate
+from seatrial.trial.failed import failed_cell
 from seatrial.workload import Workload
 
 
@@ -26,7 +26,7 @@ def measure_cell(
     *,
     spec: Workload,
     table: RequestTable,
-    identity: dict[str, str],
+    hardware: str,
     progress: Progress,
 ) -> Cell:
     """Measure one cell into ``folder``, which appears only when everything in it is whole.
@@ -34,7 +34,7 @@ def measure_cell(
     An engine that does not start or dies is a result: the cell says so and is not valid.
 
     Args:
-        identity: fields of the comparability key that the trial knows (model, trace, hardware).
+        hardware: this machine in one line, for the comparability key.
     """
     progress.step("bench", f"{candidate.id} start {planned.start}: starting the engine")
     with whole_folder(folder) as inside:
@@ -52,13 +52,14 @@ def measure_cell(
                     start=planned.start,
                     table=table,
                     spec=spec,
-                    seed=derive_seed(spec.trial.seed, "prompts"),
+                    seed=spec.trial.seed,
                     folder=inside,
                     progress=progress,
-                    identity=identity,
+                    hardware=hardware,
+                    model_sha256=candidate.artefact_sha256,
                 )
         except EngineError as error:
-            cell = failed_cell(candidate=candidate.id, start=planned.start, because=str(error))
+            cell = failed_cell(candidate.id, planned.start, error)
         files = {p.name: sha256_file(p) for p in sorted(inside.iterdir()) if p.is_file()}
         cell = msgspec.structs.replace(cell, files=files)
         write(inside / "cell.json", cell)

@@ -20,6 +20,7 @@ from seatrial.bench import Cell
 from seatrial.core.errors import IntegrityError
 from seatrial.core.ids import sha256_file
 from seatrial.core.progress import Progress, Silent
+from seatrial.core.units import GIB
 from seatrial.decide import Decision
 from seatrial.engines import installed
 from seatrial.facts import FactStore
@@ -30,7 +31,14 @@ from seatrial.plan import Plan
 from seatrial.quality import QualityResult
 from seatrial.store import read, write
 from seatrial.trace import RequestTable
-from seatrial.trial.candidate import TrialCandidate, identity, on_trial, prepare, reference_of
+from seatrial.trial.candidate import (
+    TrialCandidate,
+    identity,
+    named,
+    on_trial,
+    prepare,
+    reference_of,
+)
 from seatrial.trial.check import check_quality
 from seatrial.trial.events import EventLog
 from seatrial.trial.folder import TrialFolder
@@ -101,14 +109,13 @@ class _Run:
         }
 
     def all(self) -> TrialResult:
-        table, traffic_sha, model_sha, host, print_ = self._traffic()
         facts = load_facts()
+        table, host, print_ = self._traffic(facts)
         verdicts = self._gate(print_, facts, host)
         survivors = self._plan(verdicts, print_)
-        candidates = self._artefacts(verdicts, survivors)
+        candidates = self._artefacts(survivors)
         quality = self._quality(candidates)
-        known = {"model": model_sha, "trace": traffic_sha}
-        cells = self._bench(survivors, candidates, table, known)
+        cells = self._bench(survivors, candidates, table, described(host))
         decision = self._decide()
         self._dossier()
         return TrialResult(
@@ -127,24 +134,23 @@ class _Run:
         write(path, made)
         return made
 
-    def _traffic(self) -> tuple[RequestTable, str, str, Host, Fingerprint]:
+    def _traffic(self, facts: FactStore) -> tuple[RequestTable, Host, Fingerprint]:
         self.progress.step("profile", "reading the traffic")
         traffic = resolve_traffic(self.loaded)
         table = traffic.table
-        traffic_sha = traffic_identity(table)
         host = detect()
-        model_sha = identity(self.model)
-        resolve(
+        resolved = resolve(
             self.folder.file("workload.resolved.json"),
-            spec=self.spec,
+            spec=named(self.spec, facts, installed()),
             traffic=traffic,
-            traffic_sha256=traffic_sha,
-            model_sha256=model_sha,
+            traffic_sha256=traffic_identity(table),
+            model_sha256=identity(self.model),
             host=host,
         )
+        self.spec = resolved.workload
         print_ = self._kept("fingerprint.json", Fingerprint, lambda: fingerprint(table))
         self.progress.step("profile", f"{table.n} requests; {print_.pressure.label}")
-        return table, traffic_sha, model_sha, host, print_
+        return table, host, print_
 
     def _gate(self, print_: Fingerprint, facts: FactStore, host: Host) -> GateTable:
         def make() -> GateTable:
@@ -171,8 +177,8 @@ class _Run:
             "plan.json", Plan, lambda: plan.make(self.spec, table, fingerprint=print_)
         )
 
-    def _artefacts(self, table: GateTable, made: Plan) -> dict[str, TrialCandidate]:
-        specs = on_trial(self.spec, table, [arm.candidate for arm in made.survivors])
+    def _artefacts(self, made: Plan) -> dict[str, TrialCandidate]:
+        specs = on_trial(self.spec, [arm.candidate for arm in made.survivors])
         return {
             name: prepare(name, spec, self.model, self.base, self.progress)
             for name, spec in specs.items()
@@ -196,7 +202,7 @@ class _Run:
         made: Plan,
         candidates: dict[str, TrialCandidate],
         table: RequestTable,
-        known: dict[str, str],
+        hardware: str,
     ) -> list[Cell]:
         cells = [self._finished(path) for path in self.folder.finished_cells()]
         while (planned := plan.next_cell(made, cells)) is not None:
@@ -208,7 +214,7 @@ class _Run:
                     candidate,
                     spec=self.spec,
                     table=table,
-                    identity={**known, "artefact": candidate.artefact_sha256},
+                    hardware=hardware,
                     progress=self.progress,
                 )
             )
@@ -240,3 +246,10 @@ class _Run:
         self.progress.step("dossier", "writing the dossier")
         dossier.build(self.folder.path, progress=self.progress)
         write_manifest(self.folder.path, self.not_run)
+
+
+def described(host: Host) -> str:
+    """The machine in one line: equal lines are the same hardware for a comparison."""
+    gpus = ", ".join(device.product for device in host.gpus) or "no GPU"
+    memory = round(host.usable_memory_bytes / GIB)
+    return f"{host.cpu_name}, {host.usable_cores:g} cores, {memory} GiB, {gpus}"
