@@ -27,6 +27,7 @@ VERBS: dict[str, str] = {
     "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",
     "facts": "facts about engines: sync, show, diff, when, verify, export",
+    "gate": "elimination table: which candidates can do the job at all, and why not the others",
     "engines": "engines on this machine: list, install, start, stop",
     "dossier": "write a trial's dossier: HTML, Markdown and JSON",
 }

@@ -1,0 +1,212 @@
+"""Constraints of combination: each works alone, together they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint
+
+
+def _found(case: Case, subject: str) -> tuple[Fact, bool] | None:
+    """The exclusion, and whether it holds for this version."""
+    for fact, holds in case.known.history("excludes"):
+        if fact.subject == subject:
+            return fact, holds
+    return None
+
+
+def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -> Finding | None:
+    """Refused at configuration is ``infeasible``; what only a request shows is ``unknown`` with
+    its probe; what ended in a later version asks for a test."""
+    found = _found(case, subject)
+    if found is None:
+        return None
+    fact, holds = found
+    says = f"{both}: {fact.condition or fact.value}"
+    remedy = str(fact.detail.get("remedy") or remedy)
+    if holds and fact.value == "refuses" and live is None:
+        return Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=remedy)
+    if not holds:
+        says += f" before {fact.until}; {case.version} is not shown to be free of it"
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=says,
+        facts=[fact],
+        remedy=remedy,
+        probe=case.probe(live or "boot_log"),
+    )
+
+
+@constraint(
+    "feature_conflict_pp_specdec",
+    asks="Pipeline parallelism together with speculative decoding?",
+    needs="PP, speculative, fact excludes pipeline_parallel+speculative",
+    verdicts=("infeasible", "unknown"),
+    remedy="drop one of the two, or TP over both nodes with RDMA",
+)
+def feature_conflict_pp_specdec(case: Case) -> Finding | None:
+    if case.pp < 2 or not case.speculative:
+        return None
+    return _judge(
+        case,
+        "pipeline_parallel+speculative",
+        f"PP {case.pp} with speculative decoding ({case.speculative})",
+        "drop one of the two; TP over both nodes with RDMA",
+        None,
+    )
+
+
+@constraint(
+    "feature_conflict_structured_specdec",
+    asks="Structured output together with speculative decoding?",
+    needs="structured output, speculative, fact excludes structured_output+speculative",
+    verdicts=("unknown",),
+    remedy="test schema validity under speculative decoding; disable one; a newer version",
+)
+def feature_conflict_structured_specdec(case: Case) -> Finding | None:
+    if not case.speculative or not case.spec.requires.structured_output:
+        return None
+    found = _judge(
+        case,
+        "structured_output+speculative",
+        "structured output with speculation",
+        "test schema validity under speculative decoding; disable one; newer version",
+        "structured_output",
+    )
+    return found or Finding(
+        verdict=Verdict.UNKNOWN,
+        probe=case.probe("structured_output"),
+        says="structured output together with speculative decoding is not verified for "
+        f"{case.engine} {case.version or ''}",
+        remedy="test schema validity under speculative decoding, or disable one",
+    )
+
+
+@constraint(
+    "feature_conflict_reasoning_structured",
+    asks="Structured output from a model that thinks?",
+    needs="structured output, thinking template or reasoning parser, engine's parser flag",
+    verdicts=("unknown", "conditional"),
+    remedy="set the reasoning parser and test think x schema x stream",
+)
+def feature_conflict_reasoning_structured(case: Case) -> Finding | None:
+    asked = case.spec.requires
+    thinks = bool(asked.reasoning_parser) or (case.model is not None and case.model.thinking)
+    if not asked.structured_output or not thinks:
+        return None
+    found = _found(case, "structured_output+reasoning_without_parser")
+    parser = case.set.reasoning_parser or (
+        asked.reasoning_parser if isinstance(asked.reasoning_parser, str) else None
+    )
+    facts = [found[0]] if found else []
+    what = (
+        "without a reasoning parser the grammar applies from the first token and thinking is "
+        "suppressed silently"
+        if parser is None
+        else f"with parser {parser} the schema must bind the answer and not the thinking"
+    )
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        facts=facts,
+        probe=case.probe("structured_output"),
+        says=f"JSON schema and thinking in {case.engine}: {what}",
+        remedy=("set --reasoning-parser for the model, then " if parser is None else "")
+        + "test (think on/off) x schema x stream: schema valid, reasoning not empty",
+    )
+
+
+@constraint(
+    "feature_conflict_lora_specdec",
+    asks="LoRA together with EAGLE or another speculative method?",
+    needs="LoRA, speculative, fact excludes lora+speculative",
+    verdicts=("infeasible", "unknown"),
+    remedy="drop one of the two, or merged adapters",
+)
+def feature_conflict_lora_specdec(case: Case) -> Finding | None:
+    if not case.speculative or not (case.spec.requires.lora or case.set.lora):
+        return None
+    found = _judge(
+        case,
+        "lora+speculative",
+        "LoRA with speculative decoding",
+        "drop one of the two, or merge the adapter",
+        None,
+    )
+    return found or Finding(
+        verdict=Verdict.UNKNOWN,
+        probe=case.probe("boot_log"),
+        says=f"LoRA with speculative decoding is not verified for {case.engine} "
+        f"{case.version or ''}",
+        remedy="drop one of the two, or merge the adapter",
+    )
+
+
+def _plain(id: str, subject: str, asks: str, remedy: str, when: Callable[[Case], object]) -> None:
+    """Declare a combination that one fact decides."""
+
+    @constraint(
+        id,
+        asks=asks,
+        needs=f"fact excludes {subject}",
+        verdicts=("infeasible", "unknown"),
+        remedy=remedy,
+    )
+    def rule(case: Case) -> Finding | None:
+        if not when(case):
+            return None
+        return _judge(case, subject, asks.rstrip("?"), remedy, None)
+
+
+_plain(
+    "feature_conflict_lora_prefix",
+    "lora+prefix_cache",
+    "Prefix reuse together with LoRA?",
+    "switch one of the two off",
+    lambda c: c.spec.requires.prefix_cache and (c.spec.requires.lora or c.set.lora),
+)
+_plain(
+    "feature_conflict_pd_backend",
+    "pd_disaggregation+turbomind",
+    "Prefill and decode apart on this backend?",
+    "backend: pytorch",
+    lambda c: c.spec.requires.pd_disaggregation,
+)
+_plain(
+    "feature_conflict_lora_backend",
+    "lora+turbomind",
+    "LoRA on this backend?",
+    "backend: pytorch",
+    lambda c: c.spec.requires.lora or c.set.lora,
+)
+_plain(
+    "feature_conflict_lora_pd",
+    "lora+pd_disaggregation",
+    "LoRA with prefill and decode apart?",
+    "one of the two",
+    lambda c: c.spec.requires.lora and c.spec.requires.pd_disaggregation,
+)
+
+
+@constraint(
+    "structured_output_unenforced",
+    asks="Is the schema enforced, or only accepted?",
+    needs="structured output, fact excludes structured_output+no_backend",
+    verdicts=("conditional",),
+    remedy="configure the grammar backend",
+)
+def structured_output_unenforced(case: Case) -> Finding | None:
+    if not case.spec.requires.structured_output:
+        return None
+    fact = case.known.excludes("structured_output+no_backend")
+    if fact is None or case.candidate.args.get("guided_decoding_backend"):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"{fact.condition}",
+        remedy=str(fact.detail.get("remedy")),
+        probe=case.probe("structured_output"),
+    )

@@ -1,0 +1,403 @@
+"""Constraints of contract: a feature that must work is there, or the candidate is out.
+
+One rule serves all features: the ``supports`` fact says yes, no, or on which condition. What no
+fact speaks of is ``unknown`` with the probe that settles it, never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.topology import class_support
+
+_INSTEAD = {
+    "structured_output": "vLLM, SGLang, LMDeploy or llama.cpp",
+    "lora": "vLLM or SGLang (many adapters in one batch), LMDeploy's PyTorch engine",
+    "prefix_cache": "vLLM, SGLang or TensorRT-LLM",
+    "pd_disaggregation": "vLLM, SGLang, TensorRT-LLM or LMDeploy's PyTorch engine",
+    "embeddings": "vLLM, SGLang, llama.cpp, or text-embeddings-inference",
+    "speculative": "vLLM, SGLang, TensorRT-LLM or llama.cpp",
+}
+
+Asked = Callable[[Case], Any]
+
+
+def _judge(case: Case, feature: str, words: str) -> Finding:
+    """The one rule: what the ``supports`` fact says."""
+    fact = case.known.supports(feature)
+    name = f"{case.engine} {case.version or ''}".strip()
+    if fact is None:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{words} in {name} is not verified",
+            remedy="run its probe",
+            probe=case.probe("real_request"),
+        )
+    says = f"{words} in {name}: {fact.value}" + (f" ({fact.condition})" if fact.condition else "")
+    if fact.value in {"yes", True, "native"}:
+        return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+    if fact.value in {"no", False, "none"}:
+        return Finding(
+            verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=_other_engine(case, feature)
+        )
+    if fact.value == "conditional":
+        remedy = fact.detail.get("remedy") or fact.condition or "see the condition"
+        return Finding(verdict=Verdict.CONDITIONAL, says=says, facts=[fact], remedy=str(remedy))
+    return Finding(
+        verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("real_request")
+    )
+
+
+def _other_engine(case: Case, feature: str) -> str:
+    if case.engine == "lmdeploy" and case.candidate.backend != "pytorch":
+        return f"backend: pytorch; or {_INSTEAD.get(feature, 'another engine')}"
+    return _INSTEAD.get(feature, "another engine")
+
+
+def _declare(feature: str, words: str, asked: Asked) -> None:
+    """One declarative entry per feature of the workload file."""
+
+    @constraint(
+        f"feature_missing_{feature}",
+        asks=f"Has the engine what is required: {words}?",
+        needs=f"requires.{feature}, fact supports {feature}",
+        verdicts=("infeasible", "conditional", "unknown"),
+        remedy="another engine, another version, or the condition met",
+    )
+    def rule(case: Case) -> Finding | None:
+        return _judge(case, feature, words) if asked(case) else None
+
+
+_declare("structured_output", "structured output", lambda c: c.spec.requires.structured_output)
+_declare("streaming_cancel", "cancellation of a stream", lambda c: c.spec.requires.streaming_cancel)
+_declare("prefix_cache", "prefix reuse", lambda c: c.spec.requires.prefix_cache)
+_declare("tools", "tool calls", lambda c: c.spec.requires.tools)
+_declare(
+    "reasoning_parser",
+    "reasoning apart from the answer",
+    lambda c: c.spec.requires.reasoning_parser,
+)
+_declare("logprobs", "log probabilities", lambda c: c.spec.requires.logprobs)
+_declare("speculative", "speculative decoding", lambda c: c.speculative)
+_declare(
+    "pd_disaggregation", "prefill and decode apart", lambda c: c.spec.requires.pd_disaggregation
+)
+
+
+@constraint(
+    "feature_missing_lora",
+    asks="Does the engine serve as many adapters at once as required?",
+    needs="requires.lora, facts supports lora, class support",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="another engine, or adapters merged into the weights",
+)
+def feature_missing_lora(case: Case) -> Finding | None:
+    asked = case.spec.requires.lora
+    if not asked:
+        return None
+    own = class_support(case, "lora")
+    if own is not None and own.value in {"no", False}:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[own],
+            says=f"the class {case.architecture} does not take adapters in "
+            f"{case.engine} {case.version or ''}",
+            remedy="merge the adapters into the weights, or another engine",
+        )
+    count = getattr(asked, "max_adapters", 1)
+    fact = case.known.supports("lora")
+    if fact is not None and "one, fixed" in (fact.condition or "") and count > 1:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[fact],
+            numbers={"adapters": count},
+            says=f"{case.engine} takes one fixed adapter, {count} are required",
+            remedy=_INSTEAD["lora"],
+        )
+    return _judge(case, "lora", "LoRA adapters")
+
+
+@constraint(
+    "feature_missing_lora_moe",
+    asks="Do the adapters hold expert weights, and does the engine take those?",
+    needs="adapter tensors, experts, fact excludes lora+moe_experts",
+    verdicts=("conditional",),
+    remedy="adapters without expert weights, merged adapters, or a later version",
+)
+def feature_missing_lora_moe(case: Case) -> Finding | None:
+    if not (case.spec.requires.lora or case.set.lora) or not case.moe:
+        return None
+    fact = case.known.excludes("lora+moe_experts")
+    holds = case.adapters_hold_experts
+    if holds is False or fact is None:
+        return None
+    known = (
+        "the adapter holds expert weights"
+        if holds
+        else ("if an adapter holds expert weights (look for 'experts' in its tensor names)")
+    )
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"{known}: {fact.value} in {case.engine} {case.version or ''} ({fact.condition})",
+        remedy=str(
+            fact.detail.get("remedy")
+            or "attention-only adapters, a merged adapter, or an architecture on the engine's list"
+        ),
+    )
+
+
+@constraint(
+    "lora_rank_limit",
+    asks="Is the adapters' rank within the engine's limit as configured?",
+    needs="requires.lora.max_rank, max_lora_rank, fact lora_limit",
+    verdicts=("conditional",),
+    remedy="max_lora_rank = the largest rank in the set, no higher",
+)
+def lora_rank_limit(case: Case) -> Finding | None:
+    rank = _rank(case)
+    if rank is None:
+        return None
+    fact = case.known.get("lora_limit", "max_lora_rank")
+    limit = case.set.lora_rank or (fact.value if fact and isinstance(fact.value, int) else None)
+    if limit is None:
+        return None
+    numbers = {"rank": rank, "max_lora_rank": limit}
+    facts = [fact] if fact else []
+    if rank <= limit:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            numbers=dict(numbers),
+            facts=facts,
+            says=f"rank {rank} is within max_lora_rank {limit}",
+        )
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers=dict(numbers),
+        facts=facts,
+        says=f"LoRA rank {rank} is greater than max_lora_rank {limit}"
+        + ("" if case.set.lora_rank else " (default)"),
+        remedy=f"--max-lora-rank {_allowed(rank)}: the largest rank in the set and no more, every "
+        "adapter is padded to it; --max-loras = adapters in one batch",
+    )
+
+
+def _rank(case: Case) -> int | None:
+    asked = case.spec.requires.lora
+    ranks = [
+        getattr(asked, "max_rank", None) if asked and asked is not True else None,
+        case.adapter_rank,
+    ]
+    return max((r for r in ranks if r), default=None)
+
+
+def _allowed(rank: int) -> int:
+    """vLLM takes only these values (vllm/config/lora.py MaxLoRARanks)."""
+    return next((r for r in (1, 8, 16, 32, 64, 128, 256, 320, 512) if r >= rank), rank)
+
+
+@constraint(
+    "lora_count_limit",
+    asks="Do as many adapters as required fit in one batch as configured?",
+    needs="requires.lora.max_adapters, max_loras, fact lora_limit",
+    verdicts=("degraded",),
+    remedy="max_loras = adapters active at once",
+)
+def lora_count_limit(case: Case) -> Finding | None:
+    asked = case.spec.requires.lora
+    count = getattr(asked, "max_adapters", None) if asked and asked is not True else None
+    if not count or count < 2:
+        return None
+    fact = case.known.get("lora_limit", "max_loras") or case.known.get(
+        "lora_limit", "max_loras_per_batch"
+    )
+    limit = case.set.lora_count or (fact.value if fact and isinstance(fact.value, int) else None)
+    if limit is None or count <= limit:
+        return None
+    return Finding(
+        verdict=Verdict.FEASIBLE,
+        facts=[fact] if fact else [],
+        numbers={"adapters": count, "max_loras": limit},
+        says=f"{count} adapters are required, {limit} share a batch as configured: the others wait "
+        "or are swapped in",
+        remedy=f"--max-loras {count} (memory for each is reserved)",
+    )
+
+
+@constraint(
+    "feature_missing_vision",
+    asks="Can images be sent?",
+    needs="requires.vision, vision tower or mmproj, fact supports vision",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="the projector file, a model with a vision tower, or another engine",
+)
+def feature_missing_vision(case: Case) -> Finding | None:
+    if not case.spec.requires.vision:
+        return None
+    model = case.loaded
+    if model is not None and model.format == "gguf" and model.projector is None:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says="no projector (mmproj) lies beside the GGUF: it takes text only",
+            remedy="download the model's mmproj GGUF and name it with --mmproj",
+        )
+    if model is not None and model.format != "gguf" and not model.vision:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{case.architecture} has no vision tower in its configuration",
+            remedy="a multimodal model",
+        )
+    return _judge(case, "vision", "images")
+
+
+@constraint(
+    "feature_missing_audio",
+    asks="Can audio be sent?",
+    needs="requires.audio, audio tower, fact supports audio",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="a model with an audio tower, or another engine",
+)
+def feature_missing_audio(case: Case) -> Finding | None:
+    if not case.spec.requires.audio:
+        return None
+    if case.model is not None and not case.model.audio and case.model.format != "gguf":
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{case.architecture} has no audio tower in its configuration",
+            remedy="a model that takes audio",
+        )
+    return _judge(case, "audio", "audio")
+
+
+@constraint(
+    "feature_missing_embeddings",
+    asks="Does the engine give embeddings (and the model make them)?",
+    needs="requires.embeddings, model, fact supports embeddings",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="another engine",
+)
+def feature_missing_embeddings(case: Case) -> Finding | None:
+    if not (case.spec.requires.embeddings or _asks(case, "embed") or _asks(case, "rerank")):
+        return None
+    return _judge(case, "embeddings", "embeddings")
+
+
+def _asks(case: Case, word: str) -> bool:
+    return any(word in name.lower() for name in case.spec.requires.api)
+
+
+_ROUTES = {
+    "openai.chat": ("/v1/chat/completions",),
+    "openai.completions": ("/v1/completions",),
+    "openai.responses": ("/v1/responses",),
+    "openai.embeddings": ("/v1/embeddings",),
+    "openai.models": ("/v1/models",),
+    "openai.audio": ("/v1/audio/transcriptions",),
+    "anthropic.messages": ("/v1/messages",),
+    "rerank": ("/rerank", "/v1/rerank", "/v2/rerank"),
+    "cohere.rerank": ("/v2/rerank", "/rerank", "/v1/rerank"),
+    "tokenize": ("/tokenize",),
+    "ollama": ("/api/chat",),
+}
+_EVERYWHERE = {"openai.chat", "openai.models"}
+
+
+@constraint(
+    "api_missing",
+    asks="Does the server answer the required API?",
+    needs="requires.api, fact route",
+    verdicts=("infeasible", "unknown"),
+    remedy="another engine, or a gateway in front",
+)
+def api_missing(case: Case) -> list[Finding]:
+    return [f for name in case.spec.requires.api if (f := _route(case, name.strip().lower()))]
+
+
+def _route(case: Case, name: str) -> Finding | None:
+    paths = _ROUTES.get(name, (name,) if name.startswith("/") else ())
+    fact = _first_route(case, paths)
+    if fact is not None:
+        gated = fact.condition or fact.detail.get("gate")
+        if gated and fact.state == "conditional":
+            return Finding(
+                verdict=Verdict.CONDITIONAL,
+                says=f"{fact.subject} only if {gated}",
+                facts=[fact],
+                remedy=str(gated),
+            )
+        return Finding(verdict=Verdict.FEASIBLE, says=f"{name}: {fact.subject}", facts=[fact])
+    if name in _EVERYWHERE:
+        return Finding(verdict=Verdict.FEASIBLE, says=f"{name}: every engine here serves it")
+    sure = case.known.complete("route") and case.known.exact and bool(paths)
+    return Finding(
+        verdict=Verdict.INFEASIBLE if sure else Verdict.UNKNOWN,
+        says=f"{name} is {'not among the routes of' if sure else 'not verified for'} "
+        f"{case.engine} {case.version or ''}",
+        remedy="another engine, or a gateway that translates",
+        probe=None if sure else case.probe("real_request"),
+    )
+
+
+def _first_route(case: Case, paths: tuple[str, ...]) -> Fact | None:
+    for path in paths:
+        for subject in (path, f"POST {path}", f"GET {path}"):
+            fact = case.known.get("route", subject)
+            if fact is not None and fact.value not in {"no", False, "none"}:
+                return fact
+    return None
+
+
+@constraint(
+    "metrics_missing",
+    asks="Does the engine expose the metrics that the platform scrapes?",
+    needs="platform.metrics, facts metric, supports metrics",
+    verdicts=("infeasible",),
+    remedy="an exporter beside it, or another engine",
+)
+def metrics_missing(case: Case) -> Finding | None:
+    if not case.spec.platform.metrics:
+        return None
+    fact = case.known.supports("metrics")
+    if fact is not None and fact.value in {"no", False}:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[fact],
+            says=f"{case.engine} exposes no {case.spec.platform.metrics} metrics "
+            f"({fact.condition or ''})",
+            remedy="an exporter or gateway that counts for it, or another engine",
+        )
+    listed = case.known.all("metric")
+    if listed:
+        return Finding(
+            verdict=Verdict.FEASIBLE, facts=listed[:1], says=f"{len(listed)} metrics are exposed"
+        )
+    return None
+
+
+@constraint(
+    "api_semantics_differ",
+    asks="Does the same route mean the same thing as where the users come from?",
+    needs="model kind, requires.api, fact excludes rerank_scores",
+    verdicts=("conditional", "unknown"),
+    remedy="adapt the client and compare on real data",
+)
+def api_semantics_differ(case: Case) -> Finding | None:
+    fact = case.known.excludes("rerank_scores")
+    reranks = _asks(case, "rerank") or (
+        case.model is not None and "Classification" in (case.model.architecture or "")
+    )
+    if fact is None or not reranks:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        facts=[fact],
+        probe=case.probe("real_request"),
+        says=f"rerank scores: {fact.condition}",
+        remedy=str(fact.detail.get("remedy") or "a sigmoid in the client")
+        + "; or stay with TEI or vLLM",
+    )

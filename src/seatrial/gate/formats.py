@@ -1,0 +1,412 @@
+"""Constraints on the artefact: is the question well put, can this engine read these files.
+
+"GGUF or vLLM?" compares an artefact with an engine. The right question is whether format,
+hardware and the engine's kernels form a working path, and that is what these rules ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint, ok
+
+_ELSEWHERE = {
+    "gguf": "llama.cpp or Ollama with the same file, or the Safetensors checkpoint of the model",
+    "safetensors": "vLLM, SGLang or LMDeploy with the same checkpoint, or a GGUF made of it",
+    "mlc": "mlc-llm, or the Safetensors checkpoint on another engine",
+    "mlx": "an MLX server, or the Safetensors or GGUF form of the model",
+    "tensorrt-engine": "the checkpoint on TensorRT-LLM's PyTorch backend, or vLLM or SGLang",
+}
+
+
+@constraint(
+    "same_layer",
+    asks="Do the candidates stand in the same layer (artefact, engine, platform)?",
+    needs="candidates",
+    verdicts=(),
+    remedy="compare engines with engines; call the rest a comparison of deployments",
+)
+def same_layer(case: Case) -> Finding | None:
+    if case.engine != "ollama":
+        return None
+    fact = case.known.get("kernel_source", "all")
+    core = "llama.cpp" if fact and "llama.cpp" in str(fact.value) else "its own runner"
+    return Finding(
+        verdict=Verdict.FEASIBLE,
+        says=f"Ollama is a local platform around {core}, not an engine: against an engine it is "
+        "a comparison of deployments",
+        facts=[fact] if fact else [],
+    )
+
+
+@constraint(
+    "model_unreadable",
+    asks="Do the model's own files say what it is?",
+    needs="model files",
+    verdicts=("unknown",),
+    remedy="give a folder with config.json or a .gguf",
+)
+def model_unreadable(case: Case) -> Finding | None:
+    if case.model is not None:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"the model could not be read: {case.model_error or 'no model was given'}",
+        remedy="give model.path as a folder with config.json, or as a .gguf file",
+        probe=case.probe("boot_log"),
+    )
+
+
+@constraint(
+    "artefact_incomplete",
+    asks="Are all files of the model there, whole?",
+    needs="model files",
+    verdicts=("conditional",),
+    remedy="finish the download",
+)
+def artefact_incomplete(case: Case) -> Finding | None:
+    if case.loaded is None:
+        return None
+    bad = [
+        n
+        for n in case.loaded.findings
+        if n.startswith(("truncated", "shard")) or "shards are" in n or "split set are" in n
+    ]
+    if not bad:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"the artefact is incomplete: {bad[0]}",
+        numbers={"problems": len(bad)},
+        remedy="download the missing files and compare their checksums",
+    )
+
+
+@constraint(
+    "format_unsupported",
+    asks="Does the engine read this weight format?",
+    needs="artefact format, fact weight_format",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="another format of the model, a conversion, a plugin, or another engine",
+)
+def format_unsupported(case: Case) -> Finding | None:
+    form = case.form
+    if form is None:
+        return None
+    asked = "safetensors" if form in {"config", "pytorch"} else form
+    if asked == "tensorrt-engine":
+        return _tensorrt_engine(case)
+    fact = case.known.get("weight_format", asked)
+    if fact is None:
+        return _unlisted_format(case, asked)
+    says = f"{case.engine} {case.version or ''} and {asked}: {fact.value}".replace("  ", " ")
+    if fact.condition:
+        says += f" ({fact.condition})"
+    if fact.value == "native":
+        return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+    if fact.value == "plugin":
+        plugin = fact.detail.get("plugin", "its plugin")
+        last = fact.detail.get("last_version")
+        older = f", or {case.engine} {last}, the last with it built in" if last else ""
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=says,
+            facts=[fact],
+            remedy=f"install {plugin}{older}; or {_ELSEWHERE.get(asked, '')}",
+        )
+    if fact.value == "conversion" or "convert" in str(fact.detail.get("remedy", "")):
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=says,
+            facts=[fact],
+            remedy=_conversion(case, asked, fact),
+        )
+    if fact.value == "none":
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=says,
+            facts=[fact],
+            remedy=_ELSEWHERE.get(asked, "another engine"),
+        )
+    return Finding(verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log"))
+
+
+def _conversion(case: Case, form: str, fact: Fact) -> str:
+    if case.engine == "llama.cpp":
+        return "convert it with convert_hf_to_gguf.py (or take a published GGUF of the model)"
+    if case.engine == "mlc-llm":
+        return "mlc_llm convert_weight and mlc_llm compile, once per model and GPU"
+    return str(fact.detail.get("remedy") or f"convert from {form}: {fact.condition or ''}").strip()
+
+
+def _unlisted_format(case: Case, form: str) -> Finding:
+    native = {f.subject for f in case.known.all("weight_format") if f.value == "native"}
+    if native and form in {"mlc", "mlx", "gguf"}:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{case.engine} reads {', '.join(sorted(native))}, not {form}",
+            facts=[f for f in case.known.all("weight_format") if f.value == "native"],
+            remedy=_ELSEWHERE.get(form, "another engine"),
+        )
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"nothing is known of {case.engine} and the format {form}",
+        remedy=_ELSEWHERE.get(form, ""),
+        probe=case.probe("boot_log"),
+    )
+
+
+def _tensorrt_engine(case: Case) -> Finding | None:
+    if case.engine == "tensorrt-llm":
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"a prebuilt TensorRT engine is loaded by TensorRT-LLM only, not by {case.engine}",
+        remedy="serve the checkpoint it was built from",
+    )
+
+
+@constraint(
+    "build_mismatch",
+    asks="Was the prebuilt engine made for this GPU and this version?",
+    needs="prebuilt engine, GPU, fact excludes prebuilt_engine+other_gpu",
+    verdicts=("infeasible", "unknown"),
+    remedy="build on the target GPU type and version, or serve from the checkpoint",
+)
+def build_mismatch(case: Case) -> Finding | None:
+    if case.form != "tensorrt-engine" or case.engine != "tensorrt-llm":
+        return None
+    fact = case.known.excludes("prebuilt_engine+other_gpu")
+    backend = case.known.get("kernel_source", "backend")
+    remedy = (
+        "build on the target GPU type and version, or use the PyTorch backend from the checkpoint"
+    )
+    if fact is None:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"TensorRT-LLM {case.version} has no TensorRT backend any more: "
+            "it cannot load a prebuilt engine",
+            facts=[backend] if backend else [],
+            remedy="use the PyTorch backend from the checkpoint",
+        )
+    built = _built_for(case)
+    target = case.capability
+    if built is None or target is None:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says="for which GPU the engine was built is not written beside it; it runs only on "
+            "that compute capability",
+            facts=[fact],
+            remedy=remedy,
+            probe=case.probe("boot_log"),
+        )
+    if built != target:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"built for compute {built / 10:.1f}, the target is compute {target / 10:.1f}: "
+            "a plan file runs only on the device type it was generated on",
+            numbers={"built_for": built, "capability": target},
+            facts=[fact],
+            remedy=remedy,
+        )
+    return _version_of_plan(case, fact, remedy)
+
+
+def _built_for(case: Case) -> int | None:
+    if case.model and case.model.built_for:
+        return case.model.built_for
+    from seatrial.model.prebuilt import capability
+
+    for name in ("built_for", "gpu_arch", "compute_capability"):
+        value = case.candidate.args.get(name)
+        if value is not None:
+            return capability(str(value))
+    return None
+
+
+def _version_of_plan(case: Case, fact: Fact, remedy: str) -> Finding:
+    made = case.model.built_with if case.model else None
+    if made and case.version and made != case.version:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"built with TensorRT-LLM {made}, served with {case.version}: plans are tied to "
+            "their version",
+            numbers={"built_with": made},
+            facts=[fact],
+            remedy=remedy,
+        )
+    return ok("the prebuilt engine was made for this compute capability")
+
+
+@constraint(
+    "format_multifile",
+    asks="Does the loader take a model in several files?",
+    needs="GGUF split set, fact excludes gguf+multi_file",
+    verdicts=("conditional", "unknown"),
+    remedy="merge with llama.cpp's gguf-split --merge",
+)
+def format_multifile(case: Case) -> Finding | None:
+    model = case.loaded
+    if model is None or model.format != "gguf" or model.shards < 2:
+        return None
+    fact = case.known.excludes("gguf+multi_file")
+    weight = case.known.get("weight_format", "gguf")
+    numbers = {"files": model.shards}
+    remedy = "gguf-split --merge (llama.cpp), or llama.cpp itself: it loads from the first shard"
+    if fact is not None or (weight is not None and weight.detail.get("multi_file") is False):
+        used = [f for f in (fact, weight) if f is not None]
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            numbers=dict(numbers),
+            facts=used,
+            remedy=remedy,
+            says=f"the GGUF comes in {model.shards} files, the loader takes one",
+        )
+    if weight is not None and weight.detail.get("multi_file") is True:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            numbers=dict(numbers),
+            facts=[weight],
+            says=f"{model.shards} files, loaded from the first",
+        )
+    if weight is not None and weight.value == "none":
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        numbers=dict(numbers),
+        remedy=remedy,
+        says=f"the GGUF comes in {model.shards} files; whether the loader takes them is not known",
+        probe=case.probe("boot_log"),
+    )
+
+
+@constraint(
+    "gguf_arch_unsupported",
+    asks="Is this GGUF architecture on the engine's own, shorter list?",
+    needs="GGUF architecture, fact weight_format gguf:architectures",
+    verdicts=("infeasible", "unknown"),
+    remedy="the Safetensors checkpoint on this engine, or llama.cpp (with the mmproj file)",
+)
+def gguf_arch_unsupported(case: Case) -> Finding | None:
+    model = case.loaded
+    if model is None or model.format != "gguf" or case.engine in {"llama.cpp", "ollama"}:
+        return None
+    weight = case.known.get("weight_format", "gguf")
+    if weight is None or weight.value in {"none", "plugin"}:
+        return None
+    listed = case.known.get("weight_format", "gguf:architectures")
+    name = model.architecture or "?"
+    if listed is None:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            probe=case.probe("boot_log"),
+            says=f"{case.engine}'s list of GGUF architectures was not read: {name} is not verified",
+        )
+    names = listed.value if isinstance(listed.value, list) else []
+    if name in names:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            facts=[listed],
+            says=f"GGUF architecture {name} is on {case.engine}'s list",
+        )
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"GGUF model with architecture {name} is not supported: {case.engine}'s GGUF list has "
+        f"{len(names)} architectures, much shorter than its model list",
+        numbers={"architectures": len(names)},
+        facts=[listed],
+        remedy="the Safetensors form (FP8, AWQ) on this engine, or llama.cpp"
+        + (" with the mmproj file" if "vl" in name else ""),
+    )
+
+
+@constraint(
+    "arch_unsupported",
+    asks="Is the model's class in the engine's registry?",
+    needs="architecture, fact architecture",
+    verdicts=("infeasible", "conditional", "degraded", "unknown"),
+    remedy="a version that has it, a plugin, or another engine",
+)
+def arch_unsupported(case: Case) -> Iterator[Finding]:
+    name = case.architecture
+    if name is None or case.form in {"tensorrt-engine", "mlc"}:
+        return
+    if case.form == "gguf" and case.engine not in {"llama.cpp", "ollama"}:
+        return
+    fact = _registered(case, name)
+    if fact is None:
+        yield _unregistered(case, name)
+        return
+    where = f"{case.engine} {case.version or ''}".strip()
+    says = f"{name} in {where}: {fact.value}"
+    last = fact.detail.get("last_version") or fact.detail.get("last_good")
+    if fact.value in {"native", True, "yes"}:
+        yield Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+    elif fact.value == "fallback":
+        yield Finding(
+            verdict=Verdict.DEGRADED,
+            says=f"{says}: a generic class runs it",
+            facts=[fact],
+            remedy="an engine that has the class, if speed matters",
+            probe=case.probe("boot_log"),
+        )
+    elif fact.value == "plugin":
+        plugin = fact.detail.get("plugin", "its plugin")
+        yield Finding(
+            verdict=Verdict.CONDITIONAL, says=says, facts=[fact], remedy=f"install {plugin}"
+        )
+    elif fact.value in {"removed", "absent"}:
+        remedy = f"{case.engine} {last}, the last version with it" if last else "another engine"
+        yield Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=remedy)
+    else:
+        yield Finding(
+            verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log")
+        )
+
+
+def _registered(case: Case, name: str) -> Fact | None:
+    from seatrial.model.names import gguf_name, hf_name
+
+    for candidate in dict.fromkeys([name, hf_name(name), gguf_name(name)]):
+        fact = case.known.get("architecture", candidate) if candidate else None
+        if fact is not None:
+            return fact
+    return None
+
+
+def _unregistered(case: Case, name: str) -> Finding:
+    """Absence has three readings: refused, a generic class, or a registry that was not read."""
+    if not case.known.complete("architecture"):
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"no registry of {case.engine} {case.version or ''} was read: {name} is not "
+            "verified",
+            remedy=f"seatrial facts sync {case.engine}"
+            + (f"=={case.version}" if case.version else ""),
+            probe=case.probe("facts"),
+        )
+    if not case.known.exact:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{name} is not in the registry of {case.known.facts.resolved}, the version "  # type: ignore[union-attr]
+            f"read; {case.version} may have added it",
+            probe=case.probe("facts"),
+        )
+    fallback = case.known.get("architecture", "TransformersForCausalLM")
+    if fallback is not None and case.engine in {"vllm", "sglang"}:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{name} is in no registry of {case.engine} {case.version}; the generic "
+            "Transformers class may run it, or refuse",
+            facts=[fallback],
+            remedy="another engine, or the fallback after its probe",
+            probe=case.probe("boot_log"),
+        )
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{name} is not in the registry of {case.engine} {case.version}",
+        remedy="an engine or a version whose registry has it",
+    )

@@ -1,0 +1,109 @@
+"""What is known of one engine at one version: the fact store's answer, and how far it reaches.
+
+The store answers for the version asked for, or with the nearest older one that was read. Absence
+from a registry is a finding only where the registry was read; otherwise the answer is "not
+known". A fact that is past its expiry still speaks, and what it decides is marked.
+"""
+
+from __future__ import annotations
+
+import datetime
+from functools import cached_property
+from typing import Any
+
+from seatrial.facts import Fact, FactSet, FactStore
+from seatrial.facts import version as order
+
+
+class Knowledge:
+    """One engine at one version, one layer of it where it has two (LMDeploy)."""
+
+    def __init__(
+        self,
+        store: FactStore,
+        engine: str,
+        version: str | None,
+        layer: str | None,
+        today: datetime.date | None = None,
+    ) -> None:
+        self.engine = engine
+        self.version = version
+        self.layer = layer
+        self.today = today or datetime.date.today()
+        self._store = store
+        known = engine in store.engines()
+        self.facts: FactSet | None = store.engine(engine, version) if known else None
+
+    def get(self, predicate: str, subject: str) -> Fact | None:
+        """The fact that binds."""
+        if self.facts is None:
+            return None
+        return self.facts.get(predicate, subject, layer=self.layer)
+
+    def value(self, predicate: str, subject: str, default: Any = None) -> Any:
+        """The value that binds."""
+        fact = self.get(predicate, subject)
+        return default if fact is None else fact.value
+
+    def all(self, predicate: str) -> list[Fact]:
+        """Every fact with this predicate."""
+        return self.facts.all(predicate, layer=self.layer) if self.facts else []
+
+    def complete(self, predicate: str) -> bool:
+        """Whether absence of a subject is a finding here: the registry of this very version, or
+        of an older one (then only what has come since could be missing), was read."""
+        return self.facts is not None and self.facts.knows(predicate)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the artefact of this very version was read."""
+        return self.facts is not None and self.facts.exact
+
+    @cached_property
+    def later(self) -> FactSet | None:
+        """The oldest set read that is newer than this version."""
+        if self.version is None:
+            return None
+        mine = order.key(self.version)
+        newer = [v for v in self._store.versions(self.engine) if order.key(v) > mine]
+        return self._store.engine(self.engine, newer[0]) if newer else None
+
+    def stale(self, fact: Fact) -> bool:
+        """Whether this fact must be read again before it may eliminate anything.
+
+        What was extracted from the artefact of exactly the version judged cannot change; what was
+        entered by hand, or carried over from another version, can.
+        """
+        if not fact.expired(self.today):
+            return False
+        closed = fact.state == "documented" and fact.until is not None
+        return not closed and not (fact.state == "extracted" and self.exact)
+
+    def supports(self, feature: str) -> Fact | None:
+        """The ``supports`` fact of a feature."""
+        return self.get("supports", feature)
+
+    def excludes(self, subject: str) -> Fact | None:
+        """The ``excludes`` fact of a combination."""
+        return self.get("excludes", subject)
+
+    def history(self, predicate: str) -> list[tuple[Fact, bool]]:
+        """Facts of this predicate that hold here (True), and hand-entered ones whose range ended
+        at or before this version (False): they held once, and an end entered by hand says only
+        that nobody has looked since."""
+        now = [(f, True) for f in self.all(predicate)]
+        if self.version is None:
+            return now
+        mine = order.key(self.version)
+        have = {f.subject for f, _ in now}
+        past = [
+            (f, False)
+            for f in self._store.documented(self.engine, predicate)
+            if f.until is not None and order.key(f.until) <= mine and f.subject not in have
+        ]
+        return now + past
+
+    def latest(self, predicate: str) -> list[Fact]:
+        """Facts as of the engine's last version, whichever version is judged: what is said of a
+        project and not of a release."""
+        return [f for f in self._store.documented(self.engine, predicate) if f.until is None]

@@ -1,0 +1,252 @@
+"""Constraints of the machine: vendor, processor flags, driver, and whether the engine is here."""
+
+from __future__ import annotations
+
+import re
+
+from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint
+from seatrial.hardware import driver_suffices, min_driver
+
+_CDNA_FP8 = {"gfx942", "gfx950"}
+_INSTEAD = {
+    "cpu": "llama.cpp or Ollama (GGUF), or vLLM's CPU build",
+    "apple": "llama.cpp, Ollama or MLX for the GPU of a Mac",
+    "amd": "llama.cpp with Vulkan or ROCm and a GGUF; vLLM or SGLang on MI300-class cards",
+    "intel": "llama.cpp with SYCL or Vulkan, or vLLM's XPU build",
+    "nvidia": "vLLM, SGLang or llama.cpp",
+    "unknown": "describe the GPU by a name from the list",
+}
+
+
+@constraint(
+    "hardware_unknown",
+    asks="Is the hardware known well enough to judge?",
+    needs="hardware",
+    verdicts=("unknown",),
+    remedy="name the GPU as the list spells it",
+)
+def hardware_unknown(case: Case) -> Finding | None:
+    if case.target.on_cpu or case.target.gpu is not None:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"no figures are known of the GPU {case.target.gpu_name}",
+        remedy="use a name from the list (seatrial doctor prints it), or its nearest relative",
+        probe=case.probe("describe_hardware"),
+    )
+
+
+@constraint(
+    "platform_unsupported",
+    asks="Does the engine run on this vendor's devices at all?",
+    needs="hardware vendor, fact platform",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="an engine that has this platform, or a plugin",
+)
+def platform_unsupported(case: Case) -> Finding | None:
+    vendor = case.target.vendor
+    if vendor == "unknown":
+        return None
+    fact = case.known.get("platform", vendor)
+    if fact is None:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            probe=case.probe("boot_log"),
+            says=f"whether {case.engine} runs on {vendor} is not known",
+            remedy=_INSTEAD[vendor],
+        )
+    says = f"{case.engine} on {vendor}: {fact.value}"
+    says += f" ({fact.condition})" if fact.condition else ""
+    if fact.value == "none":
+        return Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=_INSTEAD[vendor])
+    if fact.value == "plugin":
+        plugin = fact.detail.get("plugin", "a plugin")
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=says,
+            facts=[fact],
+            remedy=f"{_INSTEAD[vendor]}; {plugin} is a separate engine with its own rules",
+        )
+    if fact.value != "native":
+        return Finding(
+            verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log")
+        )
+    return _chip(case, fact, vendor) or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+
+
+def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
+    """AMD: the chip must be on the engine's list, not only the vendor."""
+    gpu = case.target.gpu
+    if vendor != "amd" or gpu is None or gpu.gfx is None:
+        return None
+    listed = case.known.get("platform", "amd:gfx")
+    if listed is None or not isinstance(listed.value, list) or gpu.gfx in listed.value:
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{gpu.gfx} ({gpu.name}) is not among the AMD chips of {case.engine}: "
+        f"{', '.join(listed.value)}; its quantised kernels (Marlin) are NVIDIA only",
+        facts=[fact, listed],
+        remedy="llama.cpp with Vulkan or ROCm and a GGUF quantisation",
+    )
+
+
+@constraint(
+    "cpu_isa_missing",
+    asks="Has the processor the instructions that the build needs?",
+    needs="cpu flags, fact requires cpu_flags",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="a build from source for this processor, or llama.cpp",
+)
+def cpu_isa_missing(case: Case) -> Finding | None:
+    if not case.target.on_cpu:
+        return None
+    fact = case.known.get("requires", "cpu_flags")
+    if fact is None or not isinstance(fact.value, list):
+        return None
+    arch = (case.target.arch or "x86_64").lower()
+    if arch not in {"x86_64", "amd64"}:
+        return None
+    if not case.target.flags:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            facts=[fact],
+            says=f"the processor's flags are not given; {case.engine} needs "
+            f"{', '.join(fact.value)}",
+            probe=case.probe("describe_hardware"),
+        )
+    lacking = [f for f in fact.value if not _has(case.target.flags, f)]
+    if not lacking:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            facts=[fact],
+            says=f"the processor has {', '.join(fact.value)}",
+        )
+    hard = fact.detail.get("from_source") is not True
+    return Finding(
+        verdict=Verdict.INFEASIBLE if hard else Verdict.CONDITIONAL,
+        says=f"the processor lacks {', '.join(lacking)}: {fact.condition or ''}".rstrip(": "),
+        numbers={"lacking": ", ".join(lacking)},
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "llama.cpp, which has a path for older processors"),
+    )
+
+
+def _has(flags: list[str], wanted: str) -> bool:
+    """Flags as the kernel spells them; ``avx512`` stands for avx512f."""
+    names = {f.lower().replace("-", "_") for f in flags}
+    same = {"avx512": "avx512f", "amx": "amx_tile"}
+    return (
+        wanted in names
+        or same.get(wanted, wanted) in names
+        or any(same.get(n) == wanted for n in names)
+    )
+
+
+@constraint(
+    "driver_too_old",
+    asks="Is the GPU driver new enough for the CUDA version that the build carries?",
+    needs="hardware.driver, fact requires cuda",
+    verdicts=("infeasible", "unknown"),
+    remedy="a newer driver, or a version of the engine built with an older CUDA",
+)
+def driver_too_old(case: Case) -> Finding | None:
+    driver = case.target.driver
+    if driver is None or case.target.vendor != "nvidia":
+        return None
+    fact, cuda = _cuda(case)
+    if cuda is None:
+        return None
+    enough = driver_suffices(driver, cuda)
+    if enough is None:
+        return None
+    numbers = {"driver": driver, "needs": min_driver(cuda), "cuda": cuda}
+    facts = [fact] if fact else []
+    if enough:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            numbers=dict(numbers),
+            facts=facts,
+            says=f"driver {driver} runs CUDA {cuda} (from {min_driver(cuda)})",
+        )
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{case.engine} {case.version or ''} is built with CUDA {cuda}, which needs driver "
+        f"{min_driver(cuda)}; this is {driver}",
+        numbers=dict(numbers),
+        facts=facts,
+        remedy="upgrade the driver (or NVIDIA's forward-compatibility package on data-centre "
+        "cards), or a version or image of the engine built with an older CUDA",
+    )
+
+
+def _cuda(case: Case) -> tuple[Fact | None, int | None]:
+    fact = case.known.get("requires", "cuda")
+    if fact is not None:
+        found = re.match(r"\D*(\d+)", str(fact.value))
+        return fact, int(found.group(1)) if found else None
+    floor = case.known.get("min_capability", "engine")
+    cuda = floor.detail.get("cuda") if floor else None
+    return (floor, cuda) if isinstance(cuda, int) else (None, None)
+
+
+@constraint(
+    "silent_fallback",
+    asks="Could the format silently run on a slow path here?",
+    needs="GPU, checkpoint's precision",
+    verdicts=("unknown",),
+    remedy="measure, and read the chosen kernel in the log",
+)
+def silent_fallback(case: Case) -> Finding | None:
+    gpu, quant = case.target.gpu, case.quant
+    if (
+        gpu is None
+        or quant is None
+        or gpu.vendor != "amd"
+        or case.engine in {"llama.cpp", "ollama"}
+    ):
+        return None
+    low = quant.scheme in {"fp8", "fp8-block", "nvfp4", "mxfp4", "w4a8-fp8"}
+    if not low or (gpu.gfx in _CDNA_FP8 and quant.scheme in {"fp8", "fp8-block"}):
+        return None
+    if quant.scheme == "mxfp4" and gpu.gfx in _CDNA_FP8:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"{quant.scheme} on {gpu.gfx}: where a kernel table lacks the chip, weights are "
+        "dequantised without a warning",
+        remedy="measure; check the kernel selection in the log; llama.cpp as alternative",
+        probe=case.probe("load_and_kernel"),
+    )
+
+
+@constraint(
+    "engine_not_installed",
+    asks="Is the engine on this machine (where this machine is the target)?",
+    needs="hardware, installed engines",
+    verdicts=("conditional",),
+    remedy="seatrial engines install ENGINE==VERSION",
+)
+def engine_not_installed(case: Case) -> Finding | None:
+    if not case.target.here or case.candidate.endpoint:
+        return None
+    from seatrial.facts import version as order
+
+    version = case.version
+    if version and any(order.same(v, version) for v in case.installed):
+        return Finding(verdict=Verdict.FEASIBLE, says=f"{case.engine} {version} is installed here")
+    if case.installed and version is None:
+        return Finding(
+            verdict=Verdict.FEASIBLE, says=f"{case.engine} {case.installed[-1]} is installed here"
+        )
+    at = f"=={version}" if version else ""
+    others = f" (here: {', '.join(case.installed)})" if case.installed else ""
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"{case.engine} {version or ''} is not installed on this machine{others}",
+        remedy=f"seatrial engines install {case.engine}{at}",
+        probe=case.probe("install"),
+    )

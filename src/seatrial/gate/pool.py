@@ -1,0 +1,175 @@
+"""The memory that is left for the KV cache on one device, as a bound.
+
+Two kinds of engine: a share of the device's total, less everything (vLLM, SGLang, TGI, MLC-LLM),
+or a share of what is free once the weights are in (TensorRT-LLM, LMDeploy):
+
+    of-total   pool = share * total - weights - activation - non_torch
+    of-free    pool = share * (total - weights - activation - non_torch)
+
+``activation`` of vLLM's profiling run: the sampler holds about ten float32 copies of
+max_num_seqs x vocabulary, and the hidden states of max_num_batched_tokens. The two factors were
+fitted on the measured rows of llm-d-planner docs/empirical-vllm-memory-results.md (vLLM 0.11,
+H100): 9.558 and 2.56 bytes reproduce the activation column of six models to 0.02 GiB.
+The engine's own report replaces the bound later; both are kept.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from seatrial.facts import version as order
+from seatrial.gate.case import Case
+from seatrial.model import ModelInfo, memory
+from seatrial.model.memory import Band
+from seatrial.workload.spec import Lora
+
+GIB = 1 << 30
+SAMPLER_COPIES = 9.558
+HIDDEN_BYTES = 2.56
+OF_FREE = ("tensorrt-llm", "lmdeploy")
+_SHARES = {
+    "sglang": 0.88,
+    "tensorrt-llm": 0.9,
+    "lmdeploy": 0.8,
+    "tgi": 1.0,
+    "mlc-llm": 0.85,
+    "transformers": 1.0,
+}
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True):
+    """Per device, bytes. ``room`` is what remains for the cache; its lower end may be negative."""
+
+    total: int
+    share: float
+    weights: Band
+    activation: Band
+    other: Band
+    room: Band
+    of_free: bool
+
+
+def pool(case: Case) -> Pool | None:
+    """The bound for one device of the candidate's placement; null if a part is not known."""
+    gpu, model = case.target.gpu, case.loaded
+    if gpu is None or model is None:
+        return None
+    weights = rank_weights(case, model)
+    if weights is None:
+        return None
+    total, share = gpu.memory_bytes, share_of(case)
+    activation, other = _activation(case, model), _other(case)
+    free = case.engine in OF_FREE
+    room = Band(
+        lower=_room(total, share, weights.upper + activation.upper + other.upper, free),
+        best=_room(total, share, weights.best + activation.best + other.best, free),
+        upper=_room(total, share, weights.lower + activation.lower + other.lower, free),
+    )
+    return Pool(
+        total=total,
+        share=share,
+        weights=weights,
+        activation=activation,
+        other=other,
+        room=room,
+        of_free=free,
+    )
+
+
+def _room(total: int, share: float, used: int, free: bool) -> int:
+    return int(share * (total - used)) if free else int(share * total - used)
+
+
+def share_of(case: Case) -> float:
+    """The share of memory the engine takes: its flag, else its default at this version."""
+    if case.set.share is not None:
+        return case.set.share
+    fact = case.known.get("default", "gpu_memory_utilization")
+    if case.engine == "vllm":
+        return float(fact.value) if fact and isinstance(fact.value, int | float) else 0.9
+    return _SHARES.get(case.engine, 0.9)
+
+
+def rank_weights(case: Case, model: ModelInfo) -> Band | None:
+    """Weights on the fullest rank: cut by TP and PP; norms, routers and latents are repeated."""
+    band = memory.weight_bytes(model, draft=_uses_draft(case))
+    if band is None:
+        return None
+    ways = case.tp * case.pp
+    if ways == 1:
+        return band
+    count = model.parameters
+    stage = memory.stage_share(model, case.pp)
+    repeated = (count.other * 2) if count else 0
+    experts_over_dp = case.set.dp if case.set.ep and count and count.experts else 1
+    share = stage / case.tp
+    if experts_over_dp > 1 and count:
+        part = count.experts / max(count.total, 1)
+        share *= 1 - part + part / experts_over_dp
+    upper_extra = repeated + (count.embedding * 2 if count and case.pp > 1 else 0)
+    return Band(
+        lower=int(band.lower * share),
+        best=int(band.best * share + repeated * (1 - share)),
+        upper=int(band.upper * share + upper_extra),
+    )
+
+
+def _uses_draft(case: Case) -> bool:
+    method = case.speculative or ""
+    return any(word in method for word in ("mtp", "nextn", "next_n"))
+
+
+def scheduled_tokens(case: Case) -> tuple[int, int]:
+    """(max_num_seqs, max_num_batched_tokens): flags, else vLLM's defaults by device memory
+    (vllm/engine/arg_utils.py get_batch_defaults: 1024 and 8192 from 70 GiB up, not on A100)."""
+    gpu = case.target.gpu
+    big = gpu is not None and gpu.memory_bytes >= 70 * GIB and "a100" not in gpu.name
+    seqs = case.set.seqs or (1024 if big and case.engine == "vllm" else 256)
+    tokens = case.set.batched_tokens or (8192 if big else 2048)
+    old = case.engine == "vllm" and case.version and order.key(case.version) < order.key("0.8.0")
+    if old and case.set.batched_tokens is None:
+        seqs = case.set.seqs or 256
+        tokens = max(case.set.length or case.context or 2048, 2048)
+    return seqs, tokens
+
+
+def _activation(case: Case, model: ModelInfo) -> Band:
+    shape = model.shape
+    seqs, tokens = scheduled_tokens(case)
+    hidden, vocabulary = shape.hidden or 4096, shape.vocabulary or 128_000
+    wide = max(shape.intermediate or 4 * hidden, hidden)
+    if shape.experts:
+        wide = (shape.expert_intermediate or wide) * max(shape.experts_per_token or 1, 1)
+    least = tokens * (2 * hidden + 2 * wide // case.tp) * 2
+    states = int(HIDDEN_BYTES * tokens * hidden)
+    sampler = int(SAMPLER_COPIES * seqs * vocabulary * 4)
+    if case.engine not in {"vllm"}:
+        sampler = int(2 * seqs * vocabulary * 4 / case.tp)
+    best = max(sampler + states, least // 2)
+    ceiling = int((sampler + states) * 1.15) + least
+    return Band(lower=min(best, least // 2), best=best, upper=ceiling)
+
+
+def _other(case: Case) -> Band:
+    """CUDA context, communication buffers, graphs. non_torch was 0.13 GiB at TP 1 and 0.54 at
+    TP 2 in the same measurements; graphs and adapters are counted in the upper end."""
+    best = int((0.13 if case.tp * case.pp == 1 else 0.54) * GIB)
+    adapters = adapter_bytes(case)
+    graphs = 0 if case.set.eager else int(1.5 * GIB)
+    return Band(lower=int(0.1 * GIB), best=best + adapters // 2, upper=best + graphs + adapters)
+
+
+def adapter_bytes(case: Case) -> int:
+    """LoRA slots: rank * (in + out) per adapted matrix and layer, 2 bytes, times the slots."""
+    asked = case.spec.requires.lora
+    model = case.model
+    if not asked or model is None or not model.shape.hidden or not model.shape.layers:
+        return 0
+    wanted = asked if isinstance(asked, Lora) else Lora()
+    rank, slots = wanted.max_rank, case.set.lora_count or wanted.max_adapters
+    shape = model.shape
+    hidden, wide = model.shape.hidden, shape.intermediate or 0
+    q = (shape.heads or 0) * (shape.head_dim or 0)
+    kv = (shape.kv_heads or 0) * (shape.head_dim or 0)
+    both = (hidden + q) * 2 + (hidden + kv) * 2 + (hidden + wide) * 3
+    return int(rank * both * (shape.layers or 0) * 2 * slots / case.tp)

@@ -1,0 +1,360 @@
+"""Constraints of placement: what can be cut by how many, and what links it needs.
+
+Tensor parallelism cuts heads, feed-forward columns and experts; a scale block or group must not
+be cut. Pipeline parallelism cuts between layers and needs a class that can be cut. Experts under
+expert parallelism are placed whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint
+
+_SLOW = {"ethernet-1g": 0.125, "ethernet-10g": 1.25}
+
+
+@constraint(
+    "device_count",
+    asks="Are there as many devices as the placement needs?",
+    needs="hardware.count, nodes, TP x PP x DP",
+    verdicts=("infeasible",),
+    remedy="a smaller placement, or more devices",
+)
+def device_count(case: Case) -> Finding | None:
+    if case.target.on_cpu or case.pooled:
+        return None
+    need = case.tp * case.pp * case.set.dp
+    have = case.target.devices
+    numbers = {"needed": need, "devices": have}
+    if need > have:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            numbers=dict(numbers),
+            says=f"TP {case.tp} x PP {case.pp} x DP {case.set.dp} needs {need} devices, "
+            f"there are {have}",
+            remedy=f"TP x PP x DP of at most {have}",
+        )
+    return None
+
+
+@constraint(
+    "arch_lacks_pipeline_parallel",
+    asks="Can this class be cut into pipeline stages by this engine?",
+    needs="PP, architecture, facts supports pipeline_parallel",
+    verdicts=("infeasible", "unknown"),
+    remedy="TP only, or a build whose class supports PP",
+)
+def arch_lacks_pipeline_parallel(case: Case) -> Finding | None:
+    if case.pp < 2:
+        return None
+    can, fact = pipeline_support(case)
+    facts = [fact] if fact else []
+    if case.speculative and case.architecture:
+        pair = case.known.excludes(f"{case.architecture}+pipeline_parallel+speculative")
+        if pair is not None:
+            return Finding(
+                verdict=Verdict.INFEASIBLE,
+                facts=[pair],
+                says=f"pipeline parallelism is not supported for {case.architecture} with its "
+                f"draft model ({pair.condition})",
+                remedy="a power-of-two GPU count with TP, or without speculative decoding on a "
+                "build where the class supports PP",
+            )
+    if can is True:
+        return None
+    if can is False:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=facts,
+            says=f"pipeline parallelism (PP {case.pp}) is not supported for {case.architecture} in "
+            f"{case.engine} {case.version or ''}",
+            remedy="TP with a count that divides the heads, or a build whose class supports PP",
+        )
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        facts=facts,
+        probe=case.probe("boot_log"),
+        says=f"whether {case.architecture} can be cut into stages in {case.engine} is not known",
+        remedy="TP only",
+    )
+
+
+def pipeline_support(case: Case) -> tuple[bool | None, Fact | None]:
+    """Whether engine and class do PP; null if not known."""
+    engine = case.known.supports("pipeline_parallel")
+    if engine is not None and engine.value == "no":
+        return False, engine
+    own = class_support(case, "pipeline_parallel")
+    if own is not None:
+        return own.value not in {"no", False}, own
+    if engine is None:
+        return None, None
+    return True, engine
+
+
+def class_support(case: Case, feature: str) -> Fact | None:
+    """What the model's class itself claims (``SupportsPP``, ``SupportsLoRA``)."""
+    name = case.architecture
+    if name is None:
+        return None
+    for subject in (f"{name}:{feature}", f"{feature}:{name}"):
+        fact = case.known.supports(subject)
+        if fact is not None:
+            return fact
+    return None
+
+
+@constraint(
+    "heads_tp_divisibility",
+    asks="Can the attention heads be cut by TP?",
+    needs="attention and KV heads, TP",
+    verdicts=("conditional", "infeasible"),
+    remedy="PP over the same devices, another TP, or llama.cpp with split-mode layer",
+)
+def heads_tp_divisibility(case: Case) -> Finding | None:
+    heads = case.model.shape.heads if case.model else None
+    if case.tp < 2 or not heads:
+        return None
+    kv = case.model.shape.kv_heads if case.model else None
+    if heads % case.tp == 0 and _kv_divides(kv, case.tp):
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            numbers={"heads": heads, "kv_heads": kv, "tp": case.tp},
+            says=f"{heads} heads and {kv} KV heads on TP {case.tp}: {heads // case.tp} "
+            "heads a rank" + _replicated(kv, case.tp),
+        )
+    what = f"{heads} heads cannot be cut by {case.tp}"
+    if heads % case.tp == 0:
+        what = f"{kv} KV heads can be neither cut nor repeated evenly over {case.tp} ranks"
+    return _escape(case, what, {"heads": heads, "kv_heads": kv, "tp": case.tp})
+
+
+def _kv_divides(kv: int | None, tp: int) -> bool:
+    return kv is None or kv % tp == 0 or tp % kv == 0
+
+
+def _replicated(kv: int | None, tp: int) -> str:
+    return (
+        f"; KV is kept {tp // kv} times (no gain in KV memory beyond TP {kv})"
+        if (kv and tp > kv and tp % kv == 0)
+        else ""
+    )
+
+
+def _escape(case: Case, what: str, numbers: dict[str, int | None]) -> Finding:
+    """TP is out; PP over the same cards, or a TP that divides, may still serve."""
+    ranks = case.tp
+    can, fact = pipeline_support(case)
+    facts = [fact] if fact else []
+    fewer = largest_dividing(case, ranks)
+    if can and not case.speculative and case.pp == 1:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            numbers=dict(numbers),
+            facts=facts,
+            says=f"{what}: TP {ranks} is out; PP {ranks} is the escape where the class supports it",
+            remedy=f"PP {ranks} (no speculative decoding with it); TP {fewer} on {fewer} of the "
+            "devices if it fits; llama.cpp with split-mode layer takes any number of GPUs",
+        )
+    if fewer > 1 and case.pp == 1 and not case.set.tp_stated:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            numbers=dict(numbers),
+            facts=facts,
+            says=f"{what}; PP is not open either",
+            remedy=f"TP {fewer}, if it fits",
+        )
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        numbers=dict(numbers),
+        facts=facts,
+        says=what,
+        remedy=f"TP {fewer}; llama.cpp with split-mode layer",
+    )
+
+
+def largest_dividing(case: Case, limit: int) -> int:
+    """Largest TP below ``limit`` that heads, KV heads and blocks allow."""
+    shape = case.model.shape if case.model else None
+    for tp in range(limit - 1, 1, -1):
+        if shape and shape.heads and (shape.heads % tp or not _kv_divides(shape.kv_heads, tp)):
+            continue
+        if not any(True for _ in cut_blocks(case, tp)):
+            return tp
+    return 1
+
+
+@constraint(
+    "quant_block_tp_divisibility",
+    asks="Does TP cut a two-dimensional scale block?",
+    needs="weight_block_size, widths of the layers, TP, expert parallel",
+    verdicts=("infeasible", "conditional"),
+    remedy="a smaller TP, expert parallelism, or a checkpoint without blocks",
+)
+def quant_block_tp_divisibility(case: Case) -> Iterator[Finding]:
+    quant = case.quant
+    if quant is None or quant.block is None or case.tp < 2:
+        return
+    yield from _cut(case, "block", case.known.excludes("block_fp8+tensor_parallel"))
+
+
+@constraint(
+    "quant_group_tp_divisibility",
+    asks="Does TP cut a quantisation group?",
+    needs="group_size, widths of the layers, TP",
+    verdicts=("infeasible", "conditional"),
+    remedy="a smaller TP, a checkpoint with smaller groups, or one padded for this TP",
+)
+def quant_group_tp_divisibility(case: Case) -> Iterator[Finding]:
+    quant = case.quant
+    if quant is None or quant.block is not None or not quant.group_size or case.tp < 2:
+        return
+    if quant.method in {"gguf", "mlx", "mlc"}:
+        return
+    yield from _cut(case, "group", None)
+
+
+def _cut(case: Case, word: str, fact: Fact | None) -> Iterator[Finding]:
+    for layer, width, part, unit in cut_blocks(case, case.tp):
+        fewer = largest_dividing(case, case.tp)
+        expert = layer.startswith("expert")
+        also = ", or expert parallelism (experts are then not cut)" if expert else ""
+        smaller = f"TP {fewer}" if fewer > 1 else "TP 1 with data parallelism"
+        verdict = Verdict.INFEASIBLE if case.set.tp_stated else Verdict.CONDITIONAL
+        yield Finding(
+            verdict=verdict,
+            says=f"{layer} {width} / TP {case.tp} = {part}, not divisible by the {word} of {unit}",
+            numbers={"width": width, "tp": case.tp, "per_rank": part, word: unit},
+            facts=[fact] if fact else [],
+            remedy=f"{smaller}{also}, or a checkpoint without such {word}s (BF16, other format)",
+        )
+        return
+
+
+def cut_blocks(case: Case, tp: int) -> Iterator[tuple[str, int, float, int]]:
+    """Widths whose share per rank is no whole number of blocks or groups."""
+    quant, model = case.quant, case.model
+    if quant is None or model is None:
+        return
+    unit = max(quant.block) if quant.block else quant.group_size
+    if not unit or quant.method in {"gguf", "mlx", "mlc"}:
+        return
+    shape = model.shape
+    widths: list[tuple[str, int | None]] = []
+    if shape.experts and shape.expert_intermediate and not case.set.ep:
+        widths.append(("expert intermediate size", shape.expert_intermediate))
+    if shape.shared_expert_intermediate:
+        widths.append(("shared expert intermediate size", shape.shared_expert_intermediate))
+    if shape.intermediate and (not shape.experts or shape.dense_layers):
+        widths.append(("intermediate size", shape.intermediate))
+    for name, width in widths:
+        if width and (width % tp or (width // tp) % unit):
+            yield name, width, width / tp, unit
+
+
+@constraint(
+    "intermediate_tp_divisibility",
+    asks="Can the feed-forward width be cut by TP?",
+    needs="intermediate size, TP",
+    verdicts=("conditional", "infeasible"),
+    remedy="another TP, or PP over the same devices",
+)
+def intermediate_tp_divisibility(case: Case) -> Finding | None:
+    shape = case.model.shape if case.model else None
+    if case.tp < 2 or shape is None:
+        return None
+    width = shape.expert_intermediate if shape.experts else shape.intermediate
+    if not width or width % case.tp == 0 or (shape.experts and case.set.ep):
+        return None
+    return _escape(
+        case,
+        f"the feed-forward width {width} cannot be cut by {case.tp}",
+        {"width": width, "tp": case.tp},
+    )
+
+
+@constraint(
+    "experts_ep_divisibility",
+    asks="Can the experts be shared out evenly?",
+    needs="experts, EP size",
+    verdicts=("conditional",),
+    remedy="another EP size, or redundant experts",
+)
+def experts_ep_divisibility(case: Case) -> Finding | None:
+    shape = case.model.shape if case.model else None
+    if shape is None or not shape.experts or not case.set.ep:
+        return None
+    ranks = case.tp * case.set.dp
+    if ranks < 2 or shape.experts % ranks == 0:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"experts": shape.experts, "ranks": ranks},
+        says=f"{shape.experts} experts over {ranks} ranks leave {shape.experts % ranks} over",
+        remedy="a rank count that divides the experts, or redundant experts (EPLB)",
+    )
+
+
+@constraint(
+    "interconnect_too_slow",
+    asks="Has tensor parallelism across nodes a link that carries it?",
+    needs="nodes, count, TP, interconnect",
+    verdicts=("infeasible", "unknown"),
+    remedy="TP within a node and PP between nodes, or RDMA",
+)
+def interconnect_too_slow(case: Case) -> Finding | None:
+    target = case.target
+    if target.on_cpu or target.nodes < 2 or case.tp <= target.count:
+        return None
+    link = case.spec.hardware.interconnect
+    remedy = f"TP {target.count} within a node and PP {target.nodes} between nodes, or RDMA"
+    numbers = {"tp": case.tp, "per_node": target.count, "interconnect": link}
+    if link in _SLOW:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            numbers=dict(numbers),
+            remedy=remedy,
+            says=f"TP {case.tp} spans {target.nodes} nodes over {link} "
+            f"({_SLOW[link]} GB/s): two all-reduces a layer have no path",
+        )
+    if link in {"infiniband", "nvlink"}:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        numbers=dict(numbers),
+        remedy=remedy,
+        says=f"TP {case.tp} spans {target.nodes} nodes over {link or 'an unnamed link'}: "
+        "whether it carries two all-reduces a layer must be measured",
+        probe=case.probe("load_test"),
+    )
+
+
+@constraint(
+    "multi_node_unsupported",
+    asks="Can this engine span nodes?",
+    needs="nodes, engine",
+    verdicts=("infeasible", "conditional"),
+    remedy="one node, or an engine that spans nodes",
+)
+def multi_node_unsupported(case: Case) -> Finding | None:
+    if case.target.nodes < 2 or case.target.on_cpu:
+        return None
+    if case.engine in {"ollama", "transformers", "tgi", "mlc-llm"}:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            numbers={"nodes": case.target.nodes},
+            says=f"{case.engine} serves one model from one node",
+            remedy="one node per replica behind a router, or vLLM or SGLang",
+        )
+    if case.engine == "llama.cpp":
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            numbers={"nodes": case.target.nodes},
+            says="llama.cpp spans hosts only through its RPC backend",
+            remedy="start rpc-server on each host and name them with --rpc",
+        )
+    return None
