@@ -1,14 +1,17 @@
 """The next cell of a running trial: a pure function of the plan and of what is finished.
 
 A killed trial that is started again therefore goes on exactly as it would have. The order is the
-plan's; a void cell is repeated a bounded number of times, an outlying start once; candidates that a
-look found worse get no further starts; when nobody is left open the trial ends.
+plan's; a void cell is repeated a bounded number of times; an outlying start gives every contender
+one more; candidates that a look found worse get no further starts, nor those that never yielded a
+valid cell; when nobody is left open the trial ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+import msgspec
 
 from seatrial.plan.objective import least_headroom
 from seatrial.plan.record import Objective, Plan, PlannedCell
@@ -63,6 +66,7 @@ def next_cell(plan: Plan, finished: Sequence[FinishedCell]) -> PlannedCell | Non
     race = race_of(plan, finished)
     over = race is not None and race.settled
     out = set(race.worse) if race else set()
+    out |= {name for name in {c.candidate for c in finished} if gave_up(plan, finished, name)}
     last_look = max(race.looks, default=0) if race else 0
     contenders = set(plan.contenders)
     for cell in plan.cells:
@@ -71,32 +75,31 @@ def next_cell(plan: Plan, finished: Sequence[FinishedCell]) -> PlannedCell | Non
         ended = over and (cell.candidate in contenders or cell.start > last_look)
         if not ended and cell.candidate not in out:
             return cell
-    return None if over else _repeat(plan, finished, race, out)
+    return None if over else _from_reserve(plan, finished, race, out)
 
 
-def _repeat(
+def gave_up(plan: Plan, finished: Sequence[FinishedCell], candidate: str) -> bool:
+    """Whether a candidate's cells were void from the first on, as often as is allowed."""
+    mine = [cell for cell in finished if cell.candidate == candidate]
+    return len(mine) > plan.rule.max_invalid_repeats and not any(cell.valid for cell in mine)
+
+
+def _from_reserve(
     plan: Plan, finished: Sequence[FinishedCell], race: Standing | None, out: set[str]
 ) -> PlannedCell | None:
-    """A further start for a candidate that lost one, fewest valid starts first."""
-    aside = [name for name, _ in race.set_aside] if race else []
-    wanting = []
-    for order, arm in enumerate(plan.survivors):
-        mine = [cell for cell in finished if cell.candidate == arm.candidate]
-        invalid = sum(not cell.valid for cell in mine)
-        again = min(aside.count(arm.candidate), plan.rule.max_outlier_repeats)
-        allowed = min(invalid, plan.rule.max_invalid_repeats) + again
-        if arm.candidate not in out and len(mine) < plan.starts + allowed:
-            why = "repeat of an invalid cell" if invalid else "repeat of an outlying start"
-            wanting.append((len(mine), order, arm.candidate, why, mine))
-    if not wanting:
-        return None
-    _, _, candidate, why, mine = min(wanting, key=lambda w: w[:2])
-    return PlannedCell(
-        candidate=candidate,
-        start=max(cell.start for cell in mine) + 1,
-        position=len(plan.cells) + sum(cell.start > plan.starts for cell in finished),
-        why=why,
-    )
+    """The next start of the reserve that a candidate is entitled to."""
+    aside = bool(race and race.set_aside)
+    for cell in plan.reserve:
+        mine = [c for c in finished if c.candidate == cell.candidate]
+        if cell.candidate in out or any(c.start == cell.start for c in mine):
+            continue
+        void = min(sum(not c.valid for c in mine), plan.rule.max_invalid_repeats)
+        again = plan.rule.max_outlier_repeats if aside and cell.candidate in plan.contenders else 0
+        if len(mine) < plan.starts + void + again:
+            is_repeat = len(mine) < plan.starts + void
+            why = "repeat of an invalid cell" if is_repeat else "one start is outlying"
+            return msgspec.structs.replace(cell, why=why)
+    return None
 
 
 def race_of(plan: Plan, finished: Sequence[FinishedCell]) -> Standing | None:
@@ -118,17 +121,10 @@ def starts_of(
     Args:
         values: (candidate, start) -> metric -> value; where absent the cell's summary is read.
     """
-    places = {(c.candidate, c.start): c.position for c in plan.cells}
-    order = {arm.candidate: i for i, arm in enumerate(plan.survivors)}
-    extra = sorted(
-        (c.start, order.get(c.candidate, len(order)), c.candidate)
-        for c in finished
-        if (c.candidate, c.start) not in places
-    )
-    for place, (start, _, candidate) in enumerate(extra, start=len(plan.cells)):
-        places[candidate, start] = place
+    places = {(c.candidate, c.start): c.position for c in [*plan.cells, *plan.reserve]}
+    known = [cell for cell in finished if (cell.candidate, cell.start) in places]
     found: dict[str, list[Start]] = {name: [] for name in plan.contenders}
-    for cell in sorted(finished, key=lambda c: places[c.candidate, c.start]):
+    for cell in sorted(known, key=lambda c: places[c.candidate, c.start]):
         if cell.valid and cell.candidate in found:
             key = (cell.candidate, cell.start)
             mine = values.get(key) or summary_values(cell)

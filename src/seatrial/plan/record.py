@@ -55,7 +55,7 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         start: 1-based; the name of the cell's folder.
         position: place in the order of execution, 0-based.
-        why: ``planned``, ``repeat of an invalid cell``, ``repeat of an outlying start``.
+        why: ``planned``, ``repeat of an invalid cell``, ``one start is outlying``.
     """
 
     candidate: str
@@ -74,7 +74,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         chain: metrics in order of rank; one decides only when all before it are equivalent.
         latency_choices: for an online workload, the SLO latencies; the one with least headroom in
             the first start of every candidate becomes the last link of the chain.
-        max_invalid_repeats, max_outlier_repeats: extra starts per candidate.
+        max_invalid_repeats: further starts of a candidate whose cells were void.
+        max_outlier_repeats: further starts of every candidate when one start is outlying.
     """
 
     margin: float
@@ -87,7 +88,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """plan.json. ``cells`` is the whole planned order; a sequential stop may end it early."""
+    """plan.json.
+
+    ``cells`` is the whole planned order; a sequential stop may end it early. ``reserve`` goes on in
+    the same order: repeats of void cells and starts added for an outlying one are taken from it.
+    """
 
     schema: str
     seed: int
@@ -96,6 +101,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     survivors: list[PlannedArm]
     left_out: list[LeftOut]
     cells: list[PlannedCell]
+    reserve: list[PlannedCell]
     minutes_per_cell: float | None
     expected_minutes: float | None
     budget_minutes: float

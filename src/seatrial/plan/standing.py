@@ -88,6 +88,8 @@ def standing(starts: Arms, chain: Sequence[Objective], *, planned: int, margin: 
         state.looks.append(n)
         _look(kept, chain, margin, level, state)
         alive = [name for name in alive if name not in state.worse]
+        if state.settled:  # the trial ended here, whatever was measured after it
+            break
     if not state.looks:
         some = {name: found for name, found in starts.items() if found}
         state.leader = best(some, chain[0]) if some else None
@@ -96,25 +98,24 @@ def standing(starts: Arms, chain: Sequence[Objective], *, planned: int, margin: 
 
 
 def _at_look(starts: Arms, n: int, link: Objective, state: Standing) -> Arms | None:
-    """The first n starts of each that count, outlying ones replaced by the arm's next start.
+    """The starts of each that count after n; where one is outlying, one more of each is read.
 
     None while an arm has not got them yet.
     """
-    take = dict.fromkeys(starts, n)
+    take = n
     while True:
-        pool = {name: list(found[: take[name]]) for name, found in starts.items()}
-        if any(len(pool[name]) < take[name] for name in pool):
+        pool = {name: list(found[:take]) for name, found in starts.items()}
+        if any(len(found) < take for found in pool.values()):
             return None
         flagged = _flagged(pool, link)
         state.unsteady = [name for name, hits in flagged.items() if len(hits) > 1]
         state.set_aside = [(name, hits[0]) for name, hits in flagged.items() if len(hits) == 1]
-        short = [name for name, _ in state.set_aside if take[name] == n]
-        if not short:
+        if not state.set_aside or take > n:
             break
-        take.update(dict.fromkeys(short, n + 1))
+        take = n + 1
     aside = set(state.set_aside)
     return {
-        name: [s for s in found if (name, s.start) not in aside][:n] for name, found in pool.items()
+        name: [s for s in found if (name, s.start) not in aside] for name, found in pool.items()
     }
 
 

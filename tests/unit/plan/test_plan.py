@@ -82,14 +82,21 @@ def test_it_goes_on_the_same_wherever_it_was_broken_off(make_plan: Any, fake_cel
         assert (again.candidate, again.start) == (done[i].candidate, done[i].start)
 
 
-def test_a_void_cell_is_repeated_but_not_for_ever(make_plan: Any, fake_cell: Any) -> None:
+def test_a_candidate_that_never_works_is_given_up(make_plan: Any, fake_cell: Any) -> None:
     plan = make_plan(["a", "b"], starts=3)
     done = drive(plan, lambda c, s: fake_cell(c, s, 100.0, valid=c == "a"))
     mine = [c.start for c in done if c.candidate == "b"]
-    assert mine == [1, 2, 3, 4, 5]
+    assert mine == [1, 2, 3]
 
 
-def test_an_outlying_start_gets_one_more(make_plan: Any, fake_cell: Any) -> None:
+def test_lost_cells_are_repeated_at_most_twice(make_plan: Any, fake_cell: Any) -> None:
+    plan = make_plan(["a", "b"], starts=4)
+    done = drive(plan, lambda c, s: fake_cell(c, s, 100.0 + s, valid=c == "a" or s == 1))
+    assert [c.start for c in done if c.candidate == "b"] == [1, 2, 3, 4, 5, 6]
+    assert [c.start for c in done if c.candidate == "a"] == [1, 2, 3, 4]
+
+
+def test_an_outlying_start_gives_everybody_one_more(make_plan: Any, fake_cell: Any) -> None:
     plan = make_plan(["a", "b"], starts=5)
 
     def value(c: str, s: int) -> Any:
@@ -99,6 +106,7 @@ def test_an_outlying_start_gets_one_more(make_plan: Any, fake_cell: Any) -> None
 
     done = drive(plan, value)
     assert [c.start for c in done if c.candidate == "a"] == [1, 2, 3, 4, 5, 6]
+    assert [c.start for c in done if c.candidate == "b"] == [1, 2, 3, 4, 5, 6]
 
 
 def test_one_candidate_runs_all_its_starts(make_plan: Any, fake_cell: Any) -> None:

@@ -1,0 +1,202 @@
+"""The planted-truth suite: whole sequential trials with known truth, judged by the deciding rule.
+
+Per cell of the grid (what differs x spread between starts x disturbance) it plays many trials of
+two candidates with PLANNED starts each: log-normal requests, the same requests in every start,
+noise per start and per request. It counts false winners (a winner whose true ratio on that metric
+is not beyond the margin), true winners, equivalences, and the starts that were needed. ``make
+bench-stats`` writes the table of docs/method/statistics.md.
+
+    python bench/stats.py [--trials 1000] [--requests 200] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seatrial.core.seeds import stream
+from seatrial.plan.duel import duels, positions
+from seatrial.stats import proportion_interval
+
+MARGIN = 0.03
+PLANNED = 5
+SPREADS = (0.01, 0.03, 0.06)
+DISTURBANCES = ("none", "drift", "one start off")
+DRIFT = 0.10  # log change from the first cell of a trial to the last
+OFF = 0.30
+BURST_SHARE = 0.2
+REQUEST_NOISE = 0.05  # per request and start, log
+CHUNK = 100
+METRICS = ("p50", "p95", "mean")
+
+Floats = NDArray[np.float64]
+
+
+class Effect(NamedTuple):
+    """What makes candidate b slower: everywhere, in its slowest tenth, or inside bursts."""
+
+    name: str
+    everywhere: float = 0.0
+    tail: float = 0.0
+    burst: float = 0.0
+
+
+EFFECTS = (
+    Effect("none"),
+    Effect("3 %", everywhere=0.03),
+    Effect("10 %", everywhere=0.10),
+    Effect("30 %", everywhere=0.30),
+    Effect("30 % in the tail only", tail=0.30),
+    Effect("30 % under bursts only", burst=0.30),
+)
+
+
+def pair(rng: np.random.Generator, effect: Effect, n: int, requests: int) -> tuple[Floats, Floats]:
+    """(n, requests) log latencies of candidates a and b without noise: log-normal, sigma 0.6."""
+    size = rng.normal(0.0, 0.6, (n, requests))
+    burst = rng.random((n, requests)) < BURST_SHARE
+    tail = size >= np.quantile(size, 0.9, axis=1, keepdims=True)
+    slower = np.log1p(effect.everywhere) + tail * np.log1p(effect.tail)
+    return size, size + slower + burst * np.log1p(effect.burst)
+
+
+def metric_of(latency: Floats, name: str) -> Floats:
+    """The log of one metric over the last axis (log latencies)."""
+    if name == "mean":
+        return np.asarray(np.log(np.exp(latency).mean(axis=-1)))
+    place = (0.5 if name == "p50" else 0.95) * (latency.shape[-1] - 1)
+    low = int(place)
+    ordered = np.partition(latency, (low, low + 1), axis=-1)
+    # In logarithms; the linear rule between neighbours is the same to second order.
+    return np.asarray(ordered[..., low] * (1 - place + low) + ordered[..., low + 1] * (place - low))
+
+
+def play(
+    effect: Effect, spread: float, disturbance: str, *, trials: int, requests: int
+) -> dict[str, Floats]:
+    """(trials, 2, PLANNED + 1) log values of each metric, with their truth."""
+    rng = stream(1, "planted", effect.name, str(spread), disturbance)
+    shape = (trials, 2, PLANNED + 1)
+    shift = rng.normal(0.0, spread, shape)
+    if disturbance == "drift":
+        shift += DRIFT * positions(PLANNED, 1) / (2 * PLANNED - 1)
+    if disturbance == "one start off":
+        where = (np.arange(trials), rng.integers(0, 2, trials), rng.integers(0, PLANNED, trials))
+        shift[where] += np.where(rng.random(trials) < 0.5, np.log1p(OFF), np.log1p(-OFF))
+    out: dict[str, list[Floats]] = {name: [] for name in METRICS}
+    truth: dict[str, list[Floats]] = {name: [] for name in METRICS}
+    for at in range(0, trials, CHUNK):
+        n = min(CHUNK, trials - at)
+        base = np.stack(pair(rng, effect, n, requests), axis=1)  # (n, 2, requests)
+        noise = rng.normal(0.0, REQUEST_NOISE, (n, 2, PLANNED + 1, requests))
+        latency = base[:, :, None, :] + shift[at : at + n, :, :, None] + noise
+        for name in METRICS:
+            out[name].append(metric_of(latency, name))
+            exact = metric_of(base, name)
+            truth[name].append(exact[:, 1] - exact[:, 0])
+    joined = {name: np.concatenate(parts) for name, parts in out.items()}
+    return joined | {f"truth {name}": np.concatenate(parts) for name, parts in truth.items()}
+
+
+def cell(effect: Effect, spread: float, disturbance: str, trials: int, requests: int) -> list[dict]:
+    """One cell of the grid: a row per metric."""
+    data = play(effect, spread, disturbance, trials=trials, requests=requests)
+    rows = []
+    for name in METRICS:
+        found = duels(data[name], planned=PLANNED, margin=MARGIN)
+        truth = data[f"truth {name}"]
+        better, worse = found.outcome == "better", found.outcome == "worse"
+        false = (better & (truth <= np.log1p(MARGIN) + 1e-9)) | worse
+        rows.append(
+            {
+                "effect": effect.name,
+                "spread": spread,
+                "disturbance": disturbance,
+                "metric": name,
+                "trials": trials,
+                "true_ratio": float(np.exp(np.median(truth))),
+                "false_winner": float(false.mean()),
+                "false_high": proportion_interval(int(false.sum()), trials).high,
+                "winner": float((better & ~false).mean()),
+                "equivalent": float((found.outcome == "equivalent").mean()),
+                "undecided": float((found.outcome == "undecided").mean()),
+                "mean_starts": float(found.starts.mean()),
+            }
+        )
+    return rows
+
+
+def table(rows: list[dict], metric: str) -> str:
+    """A Markdown table of one metric."""
+    head = "| differs | true ratio | SD | disturbance | false winner | winner | equivalent | "
+    lines = [head + "undecided | starts |", "|" + "---|" * 9]
+    for r in rows:
+        if r["metric"] == metric:
+            lines.append(
+                f"| {r['effect']} | {r['true_ratio']:.3f} | {r['spread']:.0%} | {r['disturbance']}"
+                f" | {r['false_winner']:.1%} | {r['winner']:.1%} | {r['equivalent']:.1%}"
+                f" | {r['undecided']:.1%} | {r['mean_starts']:.1f} |"
+            )
+    return "\n".join(lines)
+
+
+def checks(rows: list[dict]) -> list[tuple[str, bool, str]]:
+    """What must hold, whether it does, and the worst cell."""
+    worst = max(rows, key=lambda r: r["false_winner"])
+    power = [
+        r for r in rows if r["effect"] == "10 %" and r["spread"] <= 0.03 and r["metric"] == "mean"
+    ]
+    least = min(power, key=lambda r: r["winner"])
+    tie = [
+        r for r in rows if r["effect"] == "none" and r["spread"] == 0.01 and r["metric"] == "mean"
+    ]
+    few = min(tie, key=lambda r: r["equivalent"])
+    return [
+        (
+            "false winners <= 5 % in every cell",
+            worst["false_winner"] <= 0.05,
+            _where(worst, "false_winner"),
+        ),
+        ("power >= 90 % at 10 %, SD <= 3 %", least["winner"] >= 0.90, _where(least, "winner")),
+        ("equivalence found at SD 1 %", few["equivalent"] >= 0.90, _where(few, "equivalent")),
+    ]
+
+
+def _where(row: dict, key: str) -> str:
+    names = (row["effect"], f"SD {row['spread']:.0%}", row["disturbance"], row["metric"])
+    return f"{row[key]:.1%} ({', '.join(names)})"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    began = time.monotonic()
+    rows = [
+        row
+        for effect in EFFECTS
+        for spread in SPREADS
+        for disturbance in DISTURBANCES
+        for row in cell(effect, spread, disturbance, given.trials, given.requests)
+    ]
+    for metric in METRICS:
+        print(f"\n### {metric}\n\n{table(rows, metric)}")
+    print(f"\n{len(rows)} rows, {given.trials} trials each, {time.monotonic() - began:.0f} s\n")
+    found = checks(rows)
+    for what, holds, where in found:
+        print(f"{'holds' if holds else 'FAILS'}: {what}; worst {where}")
+    if given.json:
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0 if all(holds for _, holds, _ in found) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
