@@ -6,12 +6,12 @@ unit of time. A ``Flat`` names both; ``Flat.read`` does the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seatrial.trace.reader import Options, Record, records
 from seatrial.trace.rows import Rows, tokens
 from seatrial.trace.source import Member
-from seatrial.trace.timestamp import any_ns, number_ns
+from seatrial.trace.timestamp import any_ns, epoch_unit, number_ns
 
 _NOT_LABELS = frozenset(
     ("arrival", "arrival_unit", "input_tokens", "output_tokens", "session", "turn", "ttft", "e2e")
@@ -54,9 +54,12 @@ class Flat:
             rows.block_tokens = self.block_tokens
         if self.grain_ns is not None:
             rows.grain_ns = max(rows.grain_ns or 0, self.grain_ns)
+        flat = self
         for line, record in records(member, rows):
+            if flat.time is not None and flat.unit is None:
+                flat = replace(flat, unit=_unit_of(record.get(flat.time)))
             try:
-                self.add(record, rows)
+                flat.add(record, rows)
             except (ValueError, ArithmeticError) as error:
                 rows.bad(line, reason(error))
 
@@ -89,6 +92,15 @@ class Flat:
             return any_ns(record.get(self.time), self.unit)
         except (ValueError, OverflowError):
             raise ValueError(f"{self.time}: not a time") from None
+
+
+def _unit_of(value: object) -> str | None:
+    """The unit of a whole file, settled by its first row; None while that row is no number."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return epoch_unit(number) or "s"
 
 
 def reason(error: Exception) -> str:

@@ -13,7 +13,7 @@ from seatrial.core.errors import UsageError
 from seatrial.core.progress import Progress, Silent
 from seatrial.trace.formats import readers
 from seatrial.trace.reader import Head, Options, Reader, look
-from seatrial.trace.rows import Rows
+from seatrial.trace.rows import Rows, TokenCounter
 from seatrial.trace.source import STREAM_ERRORS, Member, expand, file_sha256, members
 from seatrial.trace.table import RequestTable
 
@@ -23,6 +23,7 @@ def load(
     *,
     format: str | None = None,
     mapping: dict[str, str] | None = None,
+    count: TokenCounter | None = None,
     progress: Progress | None = None,
 ) -> RequestTable:
     """Read a trace into memory.
@@ -31,6 +32,7 @@ def load(
         paths: files, globs, folders or archives; together one trace.
         format: id of a reader, or None to recognise it.
         mapping: for the generic reader: our field -> their column.
+        count: tokens of a text, for sources that carry texts without counts.
 
     Raises:
         UsageError: no such file, unknown format, a file that is not what it claims, or one in
@@ -38,31 +40,31 @@ def load(
     """
     options = Options(mapping=dict(mapping or {}))
     sink = progress or Silent()
-    files = expand(paths)
     forced = _forced("generic" if mapping and format is None else format)
-    rows: Rows | None = None
+    rows = Rows("", count)
     reader = forced
+    files = expand(paths)
     for path in files:
         sink.step("trace", f"reading {path.name}")
+        rows.begin_file(path.name)
         try:
             for member in members(path):
+                if not member.head():
+                    continue
                 reader = reader or recognise(look(member))
-                if rows is None:
-                    rows = Rows(reader.id)
-                    rows.missing.extend(reader.missing)
-                    rows.begin_file(path.name)
                 _check(member, reader, forced)
                 reader.read(member, rows, options)
         except STREAM_ERRORS as error:
             raise _damaged(path, error) from error
-        if rows is None or reader is None:
-            raise UsageError(
-                "the file is empty", where=path.name, remedy="give a file with requests in it"
-            )
         rows.end_file(file_sha256(path))
-        rows.begin_file("")
-    assert rows is not None
-    assert reader is not None
+    if reader is None:
+        raise UsageError(
+            "there is nothing in the file" if len(files) == 1 else "there is nothing in the files",
+            where=files[0].name,
+            remedy="give a file with requests in it",
+        )
+    rows.format = reader.id
+    rows.missing.extend(reader.missing)
     return _closed(rows, reader)
 
 

@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -22,27 +23,48 @@ MAX_FIELD = 16 << 20
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Head:
-    """The beginning of a stream, looked at in every way a reader may want.
+    """The beginning of a stream; each way of looking at it is taken when first asked for.
 
     Attributes:
         name: base name of the member. folder: name of the folder it lies in.
         data: up to 256 KiB.
-        header: names of the columns if the first line looks like CSV, as written.
-        record: the first JSON object, if the stream begins with one that is whole.
     """
 
     name: str
     folder: str
     data: bytes
-    header: tuple[str, ...] = ()
-    record: Record = field(default_factory=dict)
 
-    @property
+    @cached_property
+    def first(self) -> bytes:
+        """The first byte that is no blank: ``{`` and ``[`` begin JSON."""
+        return self.data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+
+    @cached_property
+    def header(self) -> tuple[str, ...]:
+        """Names of the columns if the first line looks like CSV, as written."""
+        if self.first in (b"{", b"["):
+            return ()
+        line, _, _ = self.data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+        return _header(line)
+
+    @cached_property
+    def record(self) -> Record:
+        """The first JSON object, if the stream begins with one that is whole; else empty."""
+        return _first_record(self.data) if self.first in (b"{", b"[") else {}
+
+    @cached_property
     def columns(self) -> frozenset[str]:
         """Names of the columns or of the record's keys, in lower case."""
         return frozenset(name.strip().lower() for name in (self.header or self.record))
+
+    @cached_property
+    def lines(self) -> tuple[bytes, ...]:
+        """The first 200 lines of text that is no JSON, cut at 4 KiB each: safe to search in."""
+        if self.first in (b"{", b"["):
+            return ()
+        return tuple(line[:4096] for line in self.data.split(b"\n", 200)[:200])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +96,7 @@ class Reader:
 
 def look(member: Member) -> Head:
     """The head of a member; moves nothing."""
-    data = member.head()
-    first = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if first[:1] in (b"{", b"["):
-        return Head(member.name, member.folder, data, record=_first_record(first))
-    line, _, _ = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
-    return Head(member.name, member.folder, data, header=_header(line))
+    return Head(member.name, member.folder, member.head())
 
 
 def _header(line: bytes) -> tuple[str, ...]:
@@ -96,7 +113,7 @@ def _first_record(data: bytes) -> Record:
     import json
 
     decoder = json.JSONDecoder()
-    text = data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if text.startswith("["):
         text = text[1:].lstrip()
     try:

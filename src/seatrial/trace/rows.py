@@ -1,30 +1,31 @@
 """Rows in, a table out: the one place where privacy, order and gaps are settled for all readers.
 
 A reader calls ``add`` once per request and ``bad`` once per row that it refuses. Names of people
-and sessions go in as they are and come out as numbers: what is kept is a keyed hash (the key is
-random, made per load and never stored), and even that is replaced by a dense number in the end.
+and sessions go in as they are and come out as numbers: what is kept meanwhile is a keyed hash
+(the key is random, made per load and never stored). A text leaves as its length and as dense
+numbers for its pieces; the text itself is dropped here.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from seatrial.trace.table import BadRow, Blocks, Ints, RequestTable, SourceFile
+from seatrial.trace.category import Categories
+from seatrial.trace.closing import close
+from seatrial.trace.table import BadRow, Ints, RequestTable, SourceFile
 
 MAX_TOKENS = 1 << 40
 SHOWN_BAD_ROWS = 10
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+ -]{0,99}\Z", re.ASCII)
-_SECRET = re.compile(
-    r"(?i)(^|[^a-z])(sk|pk|rk|ghp|gho|hf|xox[abp]|akia|bearer|key|token)[-_ ]?[a-z0-9_-]{12,}"
-)
-_PRIVATE = ("client",)
+PIECE_CHARS = 256
+CHARS_PER_TOKEN = 4
+LIMIT = 1 << 62
+
+TokenCounter = Callable[[str], int]
 
 
 def tokens(value: object) -> int:
@@ -34,7 +35,7 @@ def tokens(value: object) -> int:
         ValueError: anything else.
     """
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip()[:40]
         number: object = int(text) if text.isascii() and text.isdigit() else float(text)
     else:
         number = value
@@ -48,27 +49,38 @@ def tokens(value: object) -> int:
 
 
 class Rows:
-    """Collects the rows of one trace; ``build`` sorts them by arrival and closes it."""
+    """Collects the rows of one trace; ``build`` sorts them by arrival and closes it.
 
-    def __init__(self, format_id: str) -> None:
+    Args:
+        format_id: of the reader.
+        count: tokens of a text, where a tokenizer was given; else they are estimated at
+            ``CHARS_PER_TOKEN`` characters each and the column is marked as an estimate.
+    """
+
+    def __init__(self, format_id: str, count: TokenCounter | None = None) -> None:
         self.format = format_id
         self.n = 0
         self.notes: list[str] = []
         self.missing: list[str] = []
+        self.estimated: list[str] = []
         self.grain_ns: int | None = None
         self.block_tokens: int | None = None
+        self.next_block = 0  # for formats whose block ids are local to a file
         self.bad_count = 0
+        self.ints: dict[str, array[int]] = {}
+        self.features: dict[str, bytearray] = {}
+        self.categories: dict[str, Categories] = {}
+        self.offsets = array("q", [0])
+        self.hashes = array("q")
+        self.has_blocks = False
+        self.chunk_offsets = array("q", [0])
+        self.chunk_ids = array("q")
+        self.bad_rows: list[BadRow] = []
+        self.files: list[SourceFile] = []
+        self._count = count
         self._key = os.urandom(32)
-        self._ints: dict[str, array[int]] = {}
-        self._features: dict[str, bytearray] = {}
-        self._codes: dict[str, dict[object, int]] = {}
-        self._offsets = array("q", [0])
-        self._hashes = array("q")
-        self._has_blocks = False
+        self._dense: dict[bytes, int] = {}
         self._prefix: dict[tuple[int, int], int] = {}
-        self._chunks: array[int] | None = None
-        self._bad: list[BadRow] = []
-        self._files: list[SourceFile] = []
         self._file = ("", 0, 0)
 
     def begin_file(self, name: str) -> None:
@@ -78,15 +90,15 @@ class Rows:
     def end_file(self, sha256: str) -> None:
         """The file is read to its end."""
         name, n, bad = self._file
-        self._files.append(
+        self.files.append(
             SourceFile(name=name, sha256=sha256, rows=self.n - n, bad=self.bad_count - bad)
         )
 
     def bad(self, line: int, why: str, *, file: str | None = None) -> None:
         """Refuse a row. ``why`` carries nothing of the row's content."""
         self.bad_count += 1
-        if len(self._bad) < SHOWN_BAD_ROWS:
-            self._bad.append(BadRow(file=file or self._file[0], line=line, why=why))
+        if len(self.bad_rows) < SHOWN_BAD_ROWS:
+            self.bad_rows.append(BadRow(file=file or self._file[0], line=line, why=why))
 
     def add(
         self,
@@ -98,20 +110,49 @@ class Rows:
         turn: int | None = None,
         ttft_ns: int | None = None,
         e2e_ns: int | None = None,
+        think_ns: int | None = None,
+        session_ns: int | None = None,
+        prompt: str | None = None,
+        answer: str | None = None,
         features: Iterable[str] = (),
         labels: dict[str, object] | None = None,
-        blocks: Sequence[int] | None = None,
+        blocks: Sequence[int] | Ints | None = None,
+        chunks: Sequence[int] | None = None,
     ) -> None:
-        """One request. ``blocks`` are prefix-chained ids (see ``chain`` for content ids)."""
+        """One request.
+
+        Args:
+            prompt, answer: texts; used for lengths where no counts are given, and the prompt for
+                prefix pieces of ``PIECE_CHARS`` where no ``blocks`` are. Not kept.
+            blocks: prefix-chained ids (see ``chain`` for content ids).
+            chunks: content ids of the same pieces, not chained.
+
+        Raises:
+            ValueError: a number that no trace can hold; nothing was added.
+        """
+        if prompt is not None and blocks is None:
+            self.block_tokens = self.block_tokens or PIECE_CHARS // CHARS_PER_TOKEN
+            chunks = self._pieces(prompt)
+            blocks = self.chain(chunks)
         n = self.n
-        for name, value in (
-            ("arrival", arrival_ns),
-            ("input", input_tokens),
-            ("output", output_tokens),
-            ("turn", turn),
-            ("ttft", ttft_ns),
-            ("e2e", e2e_ns),
-        ):
+        values = {
+            "arrival": arrival_ns,
+            "input": self._length("input tokens", input_tokens, prompt),
+            "output": self._length("output tokens", output_tokens, answer),
+            "turn": turn,
+            "ttft": ttft_ns,
+            "e2e": e2e_ns,
+            "think": think_ns,
+            "session_ns": session_ns,
+            "input_chars": None if prompt is None else len(prompt),
+            "output_chars": None if answer is None else len(answer),
+        }
+        for value in values.values():
+            if value is not None and not 0 <= value < LIMIT:
+                raise ValueError("a number that is negative or absurd")
+        if blocks is not None:
+            self._blocks(blocks)
+        for name, value in values.items():
             if value is not None:
                 self._put(name, n, value)
         if session is not None and session != "":
@@ -120,19 +161,18 @@ class Rows:
             if category is not None and category != "":
                 self._put(f"label/{name}", n, self._code(name, category))
         for feature in features:
-            column = self._features.setdefault(feature, bytearray())
+            column = self.features.setdefault(feature, bytearray())
             column.extend(bytes(n - len(column)))
             column.append(1)
-        if blocks is not None:
-            self._hashes.extend(blocks)
-            self._has_blocks = True
-        self._offsets.append(len(self._hashes))
+        self.chunk_ids.extend(chunks or ())
+        self.chunk_offsets.append(len(self.chunk_ids))
+        self.offsets.append(len(self.hashes))
         self.n = n + 1
 
     def carries(self, *features: str) -> None:
         """The source would show these features: their absence in a row is a finding, not a gap."""
         for feature in features:
-            self._features.setdefault(feature, bytearray())
+            self.features.setdefault(feature, bytearray())
 
     def chain(self, content: Iterable[int], scope: int = 0) -> list[int]:
         """Prefix-chained ids of content ids: equal only where everything before is equal too."""
@@ -143,156 +183,53 @@ class Rows:
             out.append(parent)
         return out
 
-    def text_blocks(self, text: str, chars: int) -> list[int]:
-        """Chained ids of a text cut into pieces of ``chars``; only keyed hashes are kept."""
-        pieces = (text[i : i + chars] for i in range(0, len(text), chars))
-        return self.chain(self._hash(piece.encode("utf-8", "surrogatepass")) for piece in pieces)
+    def dense(self, data: bytes) -> int:
+        """A number for these bytes, the same for the same bytes in this trace only."""
+        digest = hashlib.blake2b(data, digest_size=16, key=self._key).digest()
+        return self._dense.setdefault(digest, len(self._dense))
 
-    def _hash(self, data: bytes) -> int:
-        digest = hashlib.blake2b(data, digest_size=8, key=self._key).digest()
-        return int.from_bytes(digest, "little", signed=True)
+    def build(self) -> RequestTable:
+        """The table: rows in order of arrival, the first at 0."""
+        return close(self)
+
+    def _blocks(self, blocks: Sequence[int] | Ints) -> None:
+        self.has_blocks = True
+        if isinstance(blocks, np.ndarray):
+            self.hashes.frombytes(np.ascontiguousarray(blocks, dtype=np.int64).tobytes())
+            return
+        before = len(self.hashes)
+        try:
+            self.hashes.extend(blocks)
+        except (OverflowError, TypeError):
+            del self.hashes[before:]
+            raise ValueError("block ids: not 64-bit integers") from None
+
+    def _pieces(self, text: str) -> list[int]:
+        whole = len(text) - len(text) % PIECE_CHARS
+        return [
+            self.dense(text[i : i + PIECE_CHARS].encode("utf-8", "surrogatepass"))
+            for i in range(0, whole, PIECE_CHARS)
+        ]
+
+    def _length(self, column: str, given: int | None, text: str | None) -> int | None:
+        if given is not None or text is None:
+            return given
+        if self._count is not None:
+            return self._count(text)
+        if column not in self.estimated:
+            self.estimated.append(column)
+        return -(-len(text) // CHARS_PER_TOKEN)
 
     def _put(self, name: str, n: int, value: int) -> None:
-        column = self._ints.get(name)
+        column = self.ints.get(name)
         if column is None:
-            column = self._ints[name] = array("q")
+            column = self.ints[name] = array("q")
         if len(column) < n:
             column.extend(array("q", [-1]) * (n - len(column)))
         column.append(value)
 
     def _code(self, name: str, value: object) -> int:
-        codes = self._codes.setdefault(name, {})
-        text = value if isinstance(value, str) else repr(value)
-        if name in _PRIVATE or name == "session" or not _plain(text):
-            return codes.setdefault(self._hash(text.encode("utf-8", "surrogatepass")), len(codes))
-        return codes.setdefault(text, len(codes))
-
-    def build(self) -> RequestTable:
-        """The table: rows in order of arrival, the first at 0."""
-        arrival = self._column("arrival")
-        order: NDArray[np.intp] | None = None
-        if arrival is not None:
-            keep = np.flatnonzero(arrival >= 0)
-            if lost := self.n - len(keep):
-                self.bad_count += lost
-                self.notes.append(f"{lost} rows without a time were left out")
-            order = keep[np.argsort(arrival[keep], kind="stable")]
-            arrival = arrival[order]
-            arrival = arrival - arrival[0] if len(arrival) else arrival
-        session = self._ordered("session", order)
-        turn = self._ordered("turn", order)
-        if turn is None and session is not None:
-            turn = turns_of(session)
-        return RequestTable(
-            format=self.format,
-            n=self.n if order is None else len(order),
-            arrival_ns=arrival,
-            grain_ns=self.grain_ns,
-            input_tokens=self._ordered("input", order),
-            output_tokens=self._ordered("output", order),
-            session=session,
-            turn=turn,
-            blocks=self._blocks(order),
-            ttft_ns=self._ordered("ttft", order),
-            e2e_ns=self._ordered("e2e", order),
-            features=self._feature_columns(order),
-            label={
-                name.removeprefix("label/"): column
-                for name in self._ints
-                if name.startswith("label/") and (column := self._ordered(name, order)) is not None
-            },
-            labels={
-                name: _names(name, codes)
-                for name, codes in self._codes.items()
-                if name != "session"
-            },
-            files=tuple(self._files),
-            bad_rows=tuple(self._bad),
-            missing=tuple(dict.fromkeys([*self._gaps(), *self.missing])),
-            notes=tuple(dict.fromkeys(self.notes)),
-        )
-
-    def _column(self, name: str) -> Ints | None:
-        column = self._ints.get(name)
-        if column is None:
-            return None
-        out = np.full(self.n, -1, dtype=np.int64)
-        out[: len(column)] = np.frombuffer(column, dtype=np.int64)
-        return out
-
-    def _ordered(self, name: str, order: NDArray[np.intp] | None) -> Ints | None:
-        column = self._column(name)
-        return column if column is None or order is None else column[order]
-
-    def _feature_columns(self, order: NDArray[np.intp] | None) -> dict[str, NDArray[np.bool_]]:
-        out = {}
-        for name, marks in self._features.items():
-            column = np.zeros(self.n, dtype=np.bool_)
-            column[: len(marks)] = np.frombuffer(bytes(marks), dtype=np.bool_)
-            out[name] = column if order is None else column[order]
-        return out
-
-    def _blocks(self, order: NDArray[np.intp] | None) -> Blocks | None:
-        if not self._has_blocks:
-            return None
-        offsets = np.frombuffer(self._offsets, dtype=np.int64).copy()
-        hashes = np.frombuffer(self._hashes, dtype=np.int64).copy()
-        blocks = Blocks(offsets=offsets, hashes=hashes, block_tokens=self.block_tokens or 1)
-        return blocks if order is None else take_blocks(blocks, order)
-
-    def _gaps(self) -> list[str]:
-        have = self._ints
-        labels = {
-            "label/model": "model",
-            "label/client": "clients",
-            "label/outcome": "outcomes",
-        }
-        columns = {
-            "arrival": "arrival times",
-            "input": "input tokens",
-            "output": "output tokens",
-            "session": "sessions",
-            "ttft": "TTFT",
-            "e2e": "latency",
-            **labels,
-        }
-        gaps = [words for name, words in columns.items() if name not in have]
-        if not self._has_blocks:
-            gaps.append("prefix blocks")
-        if not self._features:
-            gaps.append("request features")
-        return gaps
-
-
-def turns_of(session: Ints) -> Ints:
-    """0-based turn of each request within its session, in the order given; -1 without session."""
-    order = np.argsort(session, kind="stable")
-    grouped = session[order]
-    starts = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]]) if len(grouped) else order
-    sizes = np.diff(np.r_[starts, len(grouped)])
-    turn = np.empty(len(session), dtype=np.int64)
-    turn[order] = np.arange(len(session)) - np.repeat(starts, sizes)
-    turn[session < 0] = -1
-    return turn
-
-
-def take_blocks(blocks: Blocks, order: NDArray[np.integer]) -> Blocks:
-    """The blocks of the requests named by ``order``, in that order."""
-    if len(order) == len(blocks.offsets) - 1 and bool(np.all(order == np.arange(len(order)))):
-        return blocks
-    sizes = np.diff(blocks.offsets)[order]
-    offsets = np.zeros(len(order) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    source = np.repeat(blocks.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return Blocks(offsets=offsets, hashes=blocks.hashes[source], block_tokens=blocks.block_tokens)
-
-
-def _plain(text: str) -> bool:
-    return bool(_PLAIN.match(text)) and not _SECRET.search(text)
-
-
-def _names(name: str, codes: dict[object, int]) -> tuple[str, ...]:
-    """Categories for people: plain where harmless, else a number in order of appearance."""
-    return tuple(
-        key if isinstance(key, str) else f"{name}-{number}" for key, number in codes.items()
-    )
+        found = self.categories.get(name)
+        if found is None:
+            found = self.categories[name] = Categories(name, self._key)
+        return found.code(value)

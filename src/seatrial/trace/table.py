@@ -59,6 +59,12 @@ class RequestTable:
         label: name (``model``, ``adapter``, ``client``, ``outcome``) -> keyed-hash or plain
             category code per request, with ``labels[name]`` the categories.
         ttft_ns, e2e_ns: logged latency where the source has it, -1 where a row lacks it.
+        think_ns: logged pause of the client before the request, -1 where a row lacks it.
+        session_ns: time from the session's first request, where that is all the source knows
+            (``arrival_ns`` is then None: how sessions lie to each other is not in the log).
+        input_chars, output_chars: lengths of texts whose tokens were not counted by the source.
+        chunks: content ids, not chained: equal content at any place (for chunk reuse).
+        estimated: names of columns that were estimated from text, not read.
         missing: what the source does not carry, in the words of the fingerprint.
     """
 
@@ -73,6 +79,12 @@ class RequestTable:
     blocks: Blocks | None = None
     ttft_ns: Ints | None = None
     e2e_ns: Ints | None = None
+    think_ns: Ints | None = None
+    session_ns: Ints | None = None
+    input_chars: Ints | None = None
+    output_chars: Ints | None = None
+    chunks: Blocks | None = None
+    estimated: tuple[str, ...] = ()
     features: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     label: dict[str, Ints] = field(default_factory=dict)
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from seatrial.core.units import NS_PER_S
 from seatrial.trace import RequestTable
+from seatrial.trace.rows import CHARS_PER_TOKEN
 from seatrial.trace.table import Ints
 from seatrial.workload import pressure as press
 from seatrial.workload.arrivals import arrivals
@@ -45,6 +46,11 @@ def fingerprint(
     reference = reference or press.Reference()
     reuse = prefix(table, _with_reference(table, capacities, reference))
     missing, notes = list(table.missing), list(table.notes)
+    if table.estimated:
+        notes.append(
+            f"{' and '.join(table.estimated)} were not in the trace: estimated from the texts at "
+            f"{CHARS_PER_TOKEN} characters a token (give a tokenizer to count them)"
+        )
     if when is not None:
         notes.extend(_grain_notes(when))
     return Fingerprint(
@@ -68,6 +74,9 @@ def fingerprint(
             for name, codes in table.label.items()
             if (found := skew(codes, table.labels[name])) is not None
         },
+        input_chars=_lengths(table.input_chars),
+        output_chars=_lengths(table.output_chars),
+        estimated=list(table.estimated),
         ttft_ms=milliseconds(table.ttft_ns),
         e2e_ms=milliseconds(table.e2e_ns),
         drift=drift(table),

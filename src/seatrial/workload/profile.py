@@ -63,7 +63,9 @@ class Prefix(msgspec.Struct, frozen=True, kw_only=True):
     """Reuse of prompt prefixes. Hits are for an infinite cache unless a capacity is named.
 
     ``lru``: capacity in blocks -> token-weighted hit of an LRU cache, blocks touched last to
-    first. ``aligned_chunk_hit``: blocks with content seen before at any place, prefix or not.
+    first. Tokens behind the last block of a request count as missed. ``per_session_block_hit``:
+    each session's own block hit, as if it had a cache for itself. ``aligned_chunk_hit``: pieces
+    whose content was seen in an earlier request at any place, whatever stood before it.
     """
 
     block_tokens: int
@@ -73,6 +75,7 @@ class Prefix(msgspec.Struct, frozen=True, kw_only=True):
     token_hit: float
     per_request_mean: float
     last_half_token_hit: float | None
+    per_session_block_hit: Distribution | None
     requests_with_hit: float
     requests_all_hit: float
     lru: dict[str, float]
@@ -195,6 +198,9 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: Concurrency | None
     features: dict[str, float]
     skew: dict[str, Skew]
+    input_chars: Distribution | None
+    output_chars: Distribution | None
+    estimated: list[str]
     ttft_ms: Distribution | None
     e2e_ms: Distribution | None
     drift: Drift

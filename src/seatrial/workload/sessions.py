@@ -26,17 +26,31 @@ def sessions(table: RequestTable) -> Sessions | None:
     turns = distribution(sizes)
     assert turns is not None
     same = grouped[1:] == grouped[:-1]
-    gap = think = None
-    if table.arrival_ns is not None:
-        step = (table.arrival_ns[order][1:] - table.arrival_ns[order][:-1])[same]
-        gap = distribution(step / NS_PER_S)
-        if table.e2e_ns is not None:
-            spent = table.e2e_ns[order][:-1][same]
-            there = spent >= 0
-            think = distribution(np.maximum(step - spent, 0)[there] / NS_PER_S)
+    gap, think = _pauses(table, order, same)
     return Sessions(
         count=len(sizes), turns_mean=float(sizes.mean()), turns=turns, gap_s=gap, think_s=think
     )
+
+
+def _pauses(
+    table: RequestTable, order: Ints, same: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> tuple[Distribution | None, Distribution | None]:
+    """(from arrival to arrival, from an answer's end to the next arrival), within sessions.
+
+    A pause that the log itself names is taken as it is; the first request of a session has one
+    too then (0 in the logs seen). Else it is the step less the time the answer took.
+    """
+    when = table.session_ns if table.arrival_ns is None else table.arrival_ns
+    gap = think = None
+    if when is not None:
+        step = (when[order][1:] - when[order][:-1])[same]
+        gap = distribution(step / NS_PER_S)
+        if table.e2e_ns is not None:
+            spent = table.e2e_ns[order][:-1][same]
+            think = distribution(np.maximum(step - spent, 0)[spent >= 0] / NS_PER_S)
+    if table.think_ns is not None:
+        think = distribution(table.think_ns[table.think_ns >= 0] / NS_PER_S)
+    return gap, think
 
 
 def concurrency(table: RequestTable) -> Concurrency | None:

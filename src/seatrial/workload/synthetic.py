@@ -14,7 +14,7 @@ import numpy as np
 from seatrial.core.seeds import stream
 from seatrial.core.units import NS_PER_S
 from seatrial.trace import Blocks, RequestTable
-from seatrial.trace.rows import turns_of
+from seatrial.trace.closing import turns_of
 from seatrial.trace.table import Ints
 from seatrial.workload.spec import Lengths, Synthetic
 

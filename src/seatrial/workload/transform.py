@@ -12,7 +12,7 @@ import numpy as np
 
 from seatrial.core.units import NS_PER_S
 from seatrial.trace import RequestTable
-from seatrial.trace.rows import take_blocks
+from seatrial.trace.closing import take_blocks
 from seatrial.trace.table import Blocks, Ints
 
 
@@ -35,6 +35,11 @@ def take(table: RequestTable, rows: Ints) -> RequestTable:
         turn=pick(table.turn),
         ttft_ns=pick(table.ttft_ns),
         e2e_ns=pick(table.e2e_ns),
+        think_ns=pick(table.think_ns),
+        session_ns=pick(table.session_ns),
+        input_chars=pick(table.input_chars),
+        output_chars=pick(table.output_chars),
+        chunks=None if table.chunks is None else take_blocks(table.chunks, rows),
         blocks=None if table.blocks is None else take_blocks(table.blocks, rows),
         features={name: marks[rows] for name, marks in table.features.items()},
         label={name: codes[rows] for name, codes in table.label.items()},

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from seatrial import trace
 from seatrial.workload import fingerprint
+from seatrial.workload.lengths import distribution
+from seatrial.workload.prefix import reuse_of
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "traces"
 CAPACITIES = (1000, 5000, 10000, 30000, 50000, 100000, 1222, 2444, 4888, 9776, 19553)
@@ -139,3 +143,80 @@ def test_what_a_trace_does_not_carry_is_null() -> None:
         assert got[key] is None, key
     assert "arrival times" in got["missing"]
     assert got["pressure"]["label"] == "decode_kv"
+
+
+def test_last_half_curve_is_reproduced() -> None:
+    want = expected("mooncake/synthetic_trace.jsonl")["lru_leaf_first_last_half_token_hit"]
+    table = trace.load(DATA / "mooncake_synthetic_trace.jsonl.xz")
+    got = reuse_of(table).curve([int(c) for c in want], first=table.n // 2)
+    assert {c: round(hit, 4) for c, hit in got.items()} == want
+
+
+def test_blocks_per_request_are_reproduced() -> None:
+    table = trace.load(DATA / "mooncake_synthetic_trace.jsonl.xz")
+    assert table.blocks is not None
+    got = distribution(np.diff(table.blocks.offsets))
+    want = expected("mooncake/synthetic_trace.jsonl")["blocks_per_request"]
+    check_distribution(msgspec.to_builtins(got), want)
+
+
+def in_ms(printed: dict[str, float]) -> dict[str, float]:
+    return {k: v if k == "n" else 1000 * v for k, v in printed.items()}
+
+
+def near(value: dict[str, float], printed: dict[str, float]) -> None:
+    """The same in another unit: the printed six decimals of seconds are three of milliseconds."""
+    for key, number in printed.items():
+        name = "std" if key == "std_pop" else key
+        assert value[name] == pytest.approx(number, rel=1e-9, abs=0.51e-3), key
+
+
+def test_claude_sessions_are_reproduced() -> None:
+    want = expected("kv-cache-tester/claude-code-traces-sample87.tar.xz")
+    got = found("claude-code-traces-sample87.tar.xz")
+    assert got["requests"] == want["requests"]
+    assert got["sessions"]["count"] == want["traces"]
+    assert got["prefix"]["block_tokens"] == want["block_size"]
+    assert got["prefix"]["blocks"] == want["blocks"]
+    check_distribution(got["input_tokens"], want["input"])
+    check_distribution(got["output_tokens"], want["output"])
+    check_distribution(got["sessions"]["turns"], want["requests_per_trace"])
+    check_distribution(got["sessions"]["think_s"], want["think_time_s"])
+    near(got["e2e_ms"], in_ms(want["api_time_s"]))
+    near(got["ttft_ms"], in_ms(want["ttft_s"]))
+    check_distribution(got["prefix"]["per_session_block_hit"], want["per_trace_prefix_block_hit"])
+    assert same(got["prefix"]["block_hit"], want["all_traces_within_trace_prefix_block_hit"])
+    assert same(got["features"]["tools"], want["share_requests_with_tool_use_output"])
+    streamed = want["type_n_nonstream_s_stream"]["s"]
+    assert round(got["features"]["stream"] * got["requests"]) == streamed
+    stop = dict(want["stop"])
+    stop.pop("(empty)")
+    assert got["skew"]["outcome"]["counts"] == stop
+    assert got["arrivals"] is None
+    assert "arrival times" in got["missing"]
+
+
+@pytest.fixture(scope="module")
+def lmcache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lmcache")
+    with tarfile.open(DATA / "lmcache-agent-traces-70.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize("agent", ["miniswe", "magagent", "taubench"])
+def test_agent_transcripts_are_reproduced(lmcache: Path, agent: str) -> None:
+    want = expected(f"lmcache-agent-trace/{agent}")
+    table = trace.load(lmcache / agent)
+    got = json.loads(msgspec.json.encode(fingerprint(table)))
+    assert sum(file["rows"] > 0 for file in got["files"]) == want["files"]
+    assert got["requests"] == want["records"]
+    assert got["sessions"]["count"] == want["sessions"]
+    check_distribution(got["sessions"]["turns"], want["records_per_session"])
+    check_distribution(got["input_chars"], want["input_chars"])
+    check_distribution(got["output_chars"], want["output_chars"])
+    check_distribution(
+        got["prefix"]["per_session_block_hit"], want["per_session_prefix_hit_256char_blocks"]
+    )
+    assert got["span_s"] == pytest.approx((want["last"] - want["first"]) / 1e6)
+    assert got["estimated"] == ["input tokens", "output tokens"]

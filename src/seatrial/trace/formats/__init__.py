@@ -1,4 +1,4 @@
-"""One file per format. A new reader is a file here with a ``READER`` and a line in ``NAMES``."""
+"""One file per format. A new reader is a file here with ``READER`` and a line in ``NAMES``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,29 @@ from seatrial.trace.reader import Reader
 
 NAMES = (
     "azure_csv",
-    "vidur",
+    "burstgpt",
     "mooncake",
+    "bailian",
+    "vidur",
+    "claude_sessions",
+    "ragpulse",
+    "lmcache",
+    "lengths",
+    "lmsys_lora",
+    "router_log",
+    "otel",
+    "openai_batch",
+    "litellm",
+    "langfuse",
+    "helicone",
+    "vllm_log",
+    "sglang",
+    "tgi",
+    "llama_cpp",
+    "ollama",
+    "gateways",
+    "access_log",
+    "bench_results",
     "generic",
 )
 
@@ -18,5 +39,9 @@ NAMES = (
 @cache
 def readers() -> dict[str, Reader]:
     """Every reader by its id, in the order of ``NAMES``."""
-    found = (import_module(f"seatrial.trace.formats.{name}").READER for name in NAMES)
-    return {reader.id: reader for reader in found}
+    found: dict[str, Reader] = {}
+    for name in NAMES:
+        module = import_module(f"seatrial.trace.formats.{name}")
+        for reader in getattr(module, "READERS", None) or (module.READER,):
+            found[reader.id] = reader
+    return found
