@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 VERBS: dict[str, str] = {
     "run": "the whole trial of a workload, resumable; ends with the dossier",
     "bench": "load test of any OpenAI-compatible server",
+    "plan": "what a trial measures, in which order, judged by which rule",
     "decide": "the decision on a trial, from what has been measured",
     "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",

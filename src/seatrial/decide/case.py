@@ -81,7 +81,7 @@ def gather(
     read = _shared({n: [requests(c) for c in mine[n]] for n in names}, caveats)
     metrics = [*METRICS, *_slo_metrics(spec)]
     values = {
-        (name, cell.start): start_values(columns, spec.slo, metrics)
+        (name, cell.start): start_values(columns, spec.slo, metrics) | _from_summary(cell, spec)
         for name in names
         for cell, columns in zip(mine[name], read[name], strict=True)
     }
@@ -155,6 +155,18 @@ def _shared(read: Mapping[str, Sequence[Columns]], caveats: list[str]) -> dict[s
         ]
         for name, found in read.items()
     }
+
+
+def _from_summary(cell: Cell, spec: Workload) -> dict[str, float]:
+    """ITL is per event, and so is a goodput that has an ITL in it: bench has computed both."""
+    found = {
+        f"itl_ms.{key}": np.nan if value is None else float(value)
+        for key in ("mean", "p50", "p90", "p95", "p99")
+        for value in [getattr(cell.itl_ms, key)]
+    }
+    if spec.slo.itl_ms and cell.goodput is not None:
+        found["goodput"] = cell.goodput
+    return found
 
 
 def _slo_metrics(spec: Workload) -> list[str]:

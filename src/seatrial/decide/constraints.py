@@ -1,12 +1,37 @@
-"""Who is out before anybody is compared: the quality check, the operations' limits, the SLOs."""
+"""Who is out before anybody is compared: engines that do not run, quality, operations, SLOs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from seatrial.bench.cell import Cell
 from seatrial.decide.record import Excluded, Operating, SloCheck
 from seatrial.workload.spec import Operations
+
+TRIES = 3
+
+
+def by_engine(names: Sequence[str], cells: Sequence[Cell]) -> list[Excluded]:
+    """Candidates whose engine failed in every one of at least TRIES starts: they do not run here.
+
+    A cell that is void because the client was late says nothing about the engine and is not one.
+    """
+    out = []
+    for name in names:
+        mine = [cell for cell in cells if cell.candidate == name]
+        broken = [c for c in mine if not c.valid and c.requests.completed == 0]
+        if len(mine) >= TRIES and len(broken) == len(mine):
+            because = "; ".join(dict.fromkeys(r for c in mine for r in c.invalid_because))
+            out.append(
+                Excluded(
+                    candidate=name,
+                    constraint="starts",
+                    says=f"no request completed in any of {len(mine)} starts: {because}",
+                    remedy="see engine.log in its cells, mend the cause, and run another trial",
+                )
+            )
+    return out
 
 
 class QualityLike(Protocol):

@@ -1,12 +1,13 @@
 """The decision: selected, tie, undecided, or none feasible, by a rule fixed before the trial.
 
     1  who went on trial                    gate.json, plan.json
-    2  the quality check excludes           quality/
-    3  the operations' limits exclude       lifecycle/, cells
-    4  the SLOs exclude                     requests of every valid start
-    5  those left are compared              plan.standing: chain of metrics, looks, Holm
-    6  equivalent ones: cost, operations
-    7  nothing is chosen that was not measured, not shown to hold the SLOs, or whose quality is open
+    2  engines that never ran are out       cells
+    3  the quality check excludes           quality/
+    4  the operations' limits exclude       lifecycle/, cells
+    5  the SLOs exclude                     requests of every valid start
+    6  those left are compared              plan.standing: chain of metrics, looks, Holm
+    7  equivalent ones: cost, operations
+    8  nothing is chosen that was not measured, not shown to hold the SLOs, or whose quality is open
 
 The decision reads finished artefacts only. When they do not suffice it says what to measure next;
 it cannot go and measure. docs/method/decision.md defines each step.
@@ -21,7 +22,13 @@ from seatrial.bench.cell import Cell
 from seatrial.core.ids import sha256_value
 from seatrial.core.provenance import provenance
 from seatrial.decide.case import Case, comparison_of, gather, measured_of
-from seatrial.decide.constraints import QualityLike, by_operations, by_quality, by_slo
+from seatrial.decide.constraints import (
+    QualityLike,
+    by_engine,
+    by_operations,
+    by_quality,
+    by_slo,
+)
 from seatrial.decide.record import SCHEMA, Decision, Excluded, SloCheck, Step
 from seatrial.decide.requests import Columns
 from seatrial.decide.rollback import rollback_of
@@ -72,7 +79,12 @@ def decide(
     checks = [
         check
         for arm in plan.survivors
-        for check in check_slos(arm.candidate, case.requests[arm.candidate], spec)
+        for check in check_slos(
+            arm.candidate,
+            case.requests[arm.candidate],
+            spec,
+            [case.values[c.candidate, c.start] for c in case.cells[arm.candidate]],
+        )
     ]
     steps = [_step("on trial", _on_trial(plan), hashes, "gate", "plan")]
     excluded = _exclude(case, contenders, checks, hashes, steps)
@@ -130,9 +142,10 @@ def _exclude(
     hashes: Mapping[str, str],
     steps: list[Step],
 ) -> list[Excluded]:
-    """Steps 2 to 4; a candidate is excluded once, by the first step that does."""
+    """Steps 2 to 5; a candidate is excluded once, by the first step that does."""
     out: list[Excluded] = []
     rules: list[tuple[str, list[Excluded], tuple[str, ...]]] = [
+        ("starts", by_engine(contenders, case.all_cells), ("cells",)),
         ("quality", by_quality(contenders, case.quality), ("quality",)),
         (
             "operations",

@@ -101,7 +101,7 @@ def load_trial(folder: Path) -> TrialFiles:
     return TrialFiles(
         folder=folder,
         spec=take("workload.resolved.json", _Resolved).workload,
-        gate=take("gate.json", GateTable),
+        gate=take(_table_of(folder), GateTable),
         plan=take("plan.json", Plan),
         cells=cells,
         cell_folders=places,
@@ -109,6 +109,11 @@ def load_trial(folder: Path) -> TrialFiles:
         lifecycle=lifecycle,
         hashes=hashes,
     )
+
+
+def _table_of(folder: Path) -> str:
+    """The elimination table after probing where there was one, else the gate's."""
+    return "elimination.json" if (folder / "elimination.json").is_file() else "gate.json"
 
 
 def decide_folder(folder: Path, *, previous: str | None = None) -> Decision:

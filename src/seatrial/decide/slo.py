@@ -11,7 +11,7 @@ observed share is within the limit (its upper bound is stated), missed when the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -33,20 +33,33 @@ from seatrial.workload.spec import Workload
 CONFIDENCE = 0.90  # two-sided, so 95 % on the side that matters
 
 
-def check_slos(candidate: str, starts: Sequence[Columns], spec: Workload) -> list[SloCheck]:
-    """Every SLO of the workload upon one candidate, from the requests of its valid starts."""
+def check_slos(
+    candidate: str,
+    starts: Sequence[Columns],
+    spec: Workload,
+    values: Sequence[Mapping[str, float]],
+) -> list[SloCheck]:
+    """Every SLO of the workload upon one candidate, from the requests of its valid starts.
+
+    Args:
+        values: metric -> value of each start, parallel to ``starts``.
+    """
     slo, checks = spec.slo, []
     if not starts:
         return []
     for name in LATENCY_COLUMNS:
         for key, limit in sorted((getattr(slo, name) or {}).items()):
             checks.append(_latency(candidate, f"{name}.{key}", float(limit), starts, spec))
+    for key, limit in sorted((slo.itl_ms or {}).items()):
+        metric = f"itl_ms.{key}"
+        found = [v.get(metric, np.nan) for v in values]
+        checks.append(_mean(candidate, metric, float(limit), found, -1))
     if slo.error_rate is not None:
         checks.append(_error_rate(candidate, slo.error_rate, starts))
     if slo.goodput is not None:
-        values = [start_values(c, slo, ["goodput"])["goodput"] for c in starts]
+        shares = [v["goodput"] for v in values]
         n = int(sum(offered(c).sum() for c in starts))
-        checks.append(_share(candidate, "goodput", slo.goodput, slo.goodput, values, n, None))
+        checks.append(_share(candidate, "goodput", slo.goodput, slo.goodput, shares, n, None))
     if slo.output_tokens_per_s is not None:
         rates = [output_tokens_per_s(c) for c in starts]
         checks.append(_mean(candidate, "output_tokens_per_s", slo.output_tokens_per_s, rates, 1))

@@ -94,7 +94,7 @@ def write_parquet(path: Path, columns: dict[str, Any]) -> None:
     }
     with duckdb.connect() as con:
         con.register("rows", rows)
-        con.execute(f"COPY (SELECT * FROM rows) TO '{path}' (FORMAT parquet)")
+        con.execute(f"COPY (SELECT *, [1, 2] AS event_ns FROM rows) TO '{path}' (FORMAT parquet)")
 
 
 def summary_of(ns: np.ndarray) -> Summary:

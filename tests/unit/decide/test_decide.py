@@ -135,7 +135,14 @@ def test_differing_precision_is_a_comparison_of_deployments(make_trial: Any) -> 
 def test_every_step_names_its_inputs_by_hash(make_trial: Any) -> None:
     trial = make_trial({"a": 1.0, "b": 1.3})
     found = decide(**trial.kwargs(), inputs={"gate.json": "f" * 64})
-    assert [s.rule for s in found.trace] == ["on trial", "quality", "operations", "slo", "compare"]
+    assert [s.rule for s in found.trace] == [
+        "on trial",
+        "starts",
+        "quality",
+        "operations",
+        "slo",
+        "compare",
+    ]
     assert found.trace[0].inputs["gate.json"] == "f" * 64
     assert "cells/a/001/cell.json" in found.trace[-1].inputs
     assert all(len(h) == 64 for s in found.trace for h in s.inputs.values())
@@ -165,3 +172,27 @@ def test_the_trigger_is_the_slo_and_warns_before_it(make_trial: Any) -> None:
     early = [w for w in found.rollback.warnings if w.metric == "ttft_ms.p95"]
     assert 150 < early[0].threshold < 300
     assert any("llamacpp:requests_deferred" in (w.promql or "") for w in found.rollback.warnings)
+
+
+def test_an_engine_that_never_ran_is_out_not_open(make_trial: Any) -> None:
+    trial = make_trial({"a": 1.0, "b": 1.3}, starts=3)
+    nothing = msgspec.structs.replace(trial.cells[0].requests, offered=0, completed=0)
+    trial.cells = [
+        c
+        if c.candidate == "a"
+        else msgspec.structs.replace(
+            c, valid=False, invalid_because=["engine failed: no port"], requests=nothing
+        )
+        for c in trial.cells
+    ]
+    found = decide(**trial.kwargs())
+    assert found.selected == "a"
+    assert found.excluded[0].constraint == "starts"
+    assert "no port" in found.excluded[0].says
+
+
+def test_an_itl_slo_is_read_from_the_cells(make_trial: Any) -> None:
+    slo = Slo(itl_ms={"p99": 15.0})
+    found = decide(**make_trial({"a": 1.0, "b": 1.3}, slo=slo).kwargs())
+    assert found.outcome == "none_feasible"
+    assert {c.slo for c in found.slo} == {"itl_ms.p99"}
