@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from seatrial import facts
 from seatrial.core.errors import EngineError
 from seatrial.engines import http
 from seatrial.engines.environment import Environment
@@ -53,11 +54,21 @@ class MetricNames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """A process to start: argument vector, whole environment, and the flags it is made of."""
+    """A process to start.
+
+    Attributes:
+        argv: argument vector; ``@scratch@`` in it (and in ``env``) becomes a folder beside the log.
+        env: the whole environment.
+        flags: the engine's flags it was made of.
+        own_env: variables the adapter set, for the record.
+        files: name -> text of files to be written into the scratch folder first.
+    """
 
     argv: list[str]
     env: dict[str, str]
     flags: dict[str, Any]
+    own_env: dict[str, str] = {}
+    files: dict[str, str] = {}
 
 
 class Adapter(ABC):
@@ -92,9 +103,31 @@ class Adapter(ABC):
         """What ``seatrial engines install`` takes for this engine."""
         return self.name
 
+    def program(self, environment: Environment, script: str) -> list[str]:
+        """How to call the engine's program: the venv's python runs it, or it is a binary."""
+        if environment.kind == "venv":
+            return [environment.program, "-I", str(environment.script(script))]
+        return [environment.program]
+
+    def flag_names(self, flags: dict[str, Any]) -> list[str]:
+        """Those of the flags that the fact store can know."""
+        return list(flags)
+
+    def load(self, base_url: str, artefact: Path, model: str) -> None:  # noqa: B027
+        """After the health route answers: hand over the weights, where the start does not."""
+
     def known_flags(self, environment: Environment) -> tuple[set[str], str]:
-        """Flags this version is known to have, and where that is known from; empty: unknown."""
-        return set(), ""
+        """Flags this version is known to have, and where that is known from; empty: unknown.
+
+        From the fact store, and only when that very version was read: flags come and go.
+        """
+        if not environment.version:
+            return set(), ""
+        store = facts.load()
+        known = store.engine(self.name, environment.version)
+        if not known.exact or not known.knows("flag"):
+            return set(), ""
+        return known.subjects("flag"), f"extracted from {self.title} {known.resolved}"
 
     def check_flags(self, environment: Environment, flags: dict[str, Any]) -> None:
         """Refuse flags this version does not have, before anything is started.
@@ -105,7 +138,7 @@ class Adapter(ABC):
         known, source = self.known_flags(environment)
         if known:
             title = f"{self.title} {environment.version}".strip()
-            require_known(title, flags, known, source=source)
+            require_known(title, self.flag_names(flags), known, source=source)
 
     def served_name(self, artefact: Path, settings: Settings) -> str:
         """The model name requests carry: asked for, or the artefact's file name."""
@@ -185,6 +218,12 @@ def tokens_of(answer: Any) -> list[int] | None:
         return None
     ids = [t.get("id") if isinstance(t, dict) else t for t in answer]
     return [t for t in ids if isinstance(t, int)] if all(isinstance(t, int) for t in ids) else None
+
+
+def merged(flags: dict[str, Any], args: dict[str, Any]) -> dict[str, Any]:
+    """Flags without those left to the engine's default; the candidate's own ``args`` win."""
+    given = {k.lstrip("-").replace("-", "_"): v for k, v in args.items()}
+    return {**{k: v for k, v in flags.items() if v is not None}, **given}
 
 
 def argv_of(flags: dict[str, Any], *, negate: str = "--no-") -> list[str]:

@@ -5,6 +5,7 @@ A key an engine does not report is None: not told is not a default.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 KEYS: tuple[str, ...] = (
@@ -27,8 +28,21 @@ KEYS: tuple[str, ...] = (
 )
 
 
-def normalise(found: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
-    """All of ``KEYS`` first, then what else the engine tells, then the flags it was given."""
+def normalise(found: dict[str, Any], flags: dict[str, Any], env: dict[str, str]) -> dict[str, Any]:
+    """All of ``KEYS`` first, then what else the engine tells, then flags and variables given."""
     ordered = {key: found.get(key) for key in KEYS}
     more = {k: v for k, v in sorted(found.items()) if k not in ordered}
-    return {**ordered, **more, "flags": dict(sorted(flags.items()))}
+    return {
+        **ordered,
+        **more,
+        "flags": dict(sorted(flags.items())),
+        "env": dict(sorted(env.items())),
+    }
+
+
+_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+def shown(env: dict[str, str]) -> dict[str, str]:
+    """Variables as they may be stored: of what looks like a secret only that it was set."""
+    return {k: "(set)" if _SECRET.search(k) else v for k, v in sorted(env.items())}

@@ -10,7 +10,7 @@ import http.client
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import msgspec
@@ -122,6 +122,20 @@ def get(base_url: str, path: str, *, timeout_s: float = 10.0) -> Reply:
 def post(base_url: str, path: str, body: Any, *, timeout_s: float = 120.0) -> Reply:
     """POST of JSON; see ``call``."""
     return call(base_url, "POST", path, body, timeout_s=timeout_s)
+
+
+def upload(base_url: str, path: str, file: BinaryIO, size: int) -> Reply:
+    """POST a file's bytes as they are, in pieces; see ``call``."""
+    link, prefix = connection(base_url, 600.0)
+    headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
+    try:
+        link.request("POST", prefix + path, body=file, headers=headers)
+        answer = link.getresponse()
+        return Reply(status=answer.status, body=answer.read(MAX_BODY_BYTES))
+    except _NETWORK as error:
+        return Reply(status=0, body=b"", error=f"{type(error).__name__}: {error}")
+    finally:
+        link.close()
 
 
 class Stream:

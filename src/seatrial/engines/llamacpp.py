@@ -125,7 +125,8 @@ class LlamaCpp(Adapter):
         self, environment: Environment, artefact: Path, flags: dict[str, Any], host: str, port: int
     ) -> Launch:
         """The launcher under the venv's python, or the binary with dashes."""
-        env = clean_environ({"OMP_NUM_THREADS": str(flags.get("threads", 1))})
+        own = {"OMP_NUM_THREADS": str(flags.get("threads", 1))}
+        env = clean_environ(own)
         if environment.kind == "venv":
             order = {"model": str(artefact), "host": host, "port": port, "flags": flags}
             text = msgspec.json.encode(order).decode()
@@ -133,13 +134,13 @@ class LlamaCpp(Adapter):
         else:
             argv = [environment.program, "--model", str(artefact), "--host", host]
             argv += ["--port", str(port), "--no-ui", *argv_of(_for_binary(flags))]
-        return Launch(argv=argv, env=env, flags=flags)
+        return Launch(argv=argv, env=env, flags=flags, own_env=own)
 
     def known_flags(self, environment: Environment) -> tuple[set[str], str]:
         """In the wheel: what its Python binding can set."""
         if environment.kind == "venv":
             return set(FLAGS), "llama-server's flags that the xllamacpp binding can set"
-        return set(), ""
+        return super().known_flags(environment)
 
     def tokenize_body(self, model: str, text: str) -> dict[str, Any]:
         """Its own spelling."""

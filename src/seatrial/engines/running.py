@@ -25,7 +25,7 @@ class RunningEngine:
         pid: root of the engine's process tree; None at an endpoint that someone else runs.
         adapter: how this engine spells things.
         environment: where it runs and at which version.
-        settings, flags: what was asked for, neutrally and in the engine's own flags.
+        settings, flags, own_env: what was asked for, neutrally and in the engine's own words.
         cold_start_s: {process, weights, warmup, first_token, total}; None where unknown.
         log: its output, from byte ``log_offset`` on; None at a foreign endpoint.
     """
@@ -55,6 +55,7 @@ class RunningEngine:
         self.artefact = artefact
         self.cold_start_s: dict[str, float | None] = {}
         self.log_offset = 0
+        self.own_env: dict[str, str] = {}
         self._note = note
 
     @property
@@ -111,7 +112,7 @@ class RunningEngine:
         """Settings as the engine itself reports them, under the keys of ``effective.KEYS``."""
         found = self.adapter.effective(self.base_url, self.log_text())
         found = {"version": self.environment.version or None, "model": self.model, **found}
-        return normalise(found, self.flags)
+        return normalise(found, self.flags, self.own_env)
 
     def findings(self) -> list[Match]:
         """Log lines that betray fallbacks and chosen backends."""

@@ -13,11 +13,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from seatrial.core.errors import EngineError, PrerequisiteError
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import now_utc
 from seatrial.engines import http, leftovers
-from seatrial.engines.adapter import Adapter
+from seatrial.engines.adapter import Adapter, Launch
 from seatrial.engines.environment import Environment, environments, on_path
 from seatrial.engines.process import spawn
 from seatrial.engines.registry import adapter as adapter_named
@@ -27,6 +29,7 @@ from seatrial.engines.signatures import tail
 from seatrial.workload.spec import CandidateSpec
 
 HOST = "127.0.0.1"
+SCRATCH = "@scratch@"
 PORT_TRIES = 4
 
 
@@ -185,7 +188,8 @@ def _spawn(
     log: Path,
     detached: bool,
 ) -> RunningEngine:
-    launch = adapter.launch(place, artefact, flags, HOST, port)
+    scratch = log.resolve().with_name(f"{log.name}.d")
+    launch = _placed(adapter.launch(place, artefact, flags, HOST, port), scratch)
     env = {**launch.env, **settings.env}
     if settings.devices is not None:
         visible = ",".join(map(str, settings.devices))
@@ -222,7 +226,25 @@ def _spawn(
         artefact=artefact,
     )
     engine.log_offset = offset
+    engine.own_env = {**launch.own_env, **settings.env}
     return engine
+
+
+def _placed(launch: Launch, scratch: Path) -> Launch:
+    """The launch with its scratch folder filled in, and that folder made if it is needed."""
+    texts = [*launch.argv, *launch.own_env.values()]
+    if not launch.files and not any(SCRATCH in text for text in texts):
+        return launch
+    scratch.mkdir(parents=True, exist_ok=True)
+    for name, text in launch.files.items():
+        (scratch / name).write_text(text, encoding="utf-8")
+    place = str(scratch)
+    return msgspec.structs.replace(
+        launch,
+        argv=[a.replace(SCRATCH, place) for a in launch.argv],
+        env={k: v.replace(SCRATCH, place) for k, v in launch.env.items()},
+        own_env={k: v.replace(SCRATCH, place) for k, v in launch.own_env.items()},
+    )
 
 
 def _await_ready(engine: RunningEngine, timeout_s: float, progress: Progress) -> None:
@@ -238,6 +260,8 @@ def _await_ready(engine: RunningEngine, timeout_s: float, progress: Progress) ->
         time.sleep(pause)
         pause = min(0.5, pause * 1.3)
     healthy_ns = time.monotonic_ns()
+    if engine.artefact is not None:
+        engine.adapter.load(engine.base_url, engine.artefact, engine.model)
     first_ns = first_token(engine, max(1.0, deadline - time.monotonic()))
     _check_alive(engine, deadline, timeout_s, "it generated nothing", failed=first_ns is None)
     if first_ns is None:
