@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "run": "the whole trial of a workload, resumable; ends with the dossier",
     "bench": "load test of any OpenAI-compatible server",
     "plan": "what a trial measures, in which order, judged by which rule",
+    "diff": "an upgrade: what changed, and is it a regression",
     "decide": "the decision on a trial, from what has been measured",
     "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",

@@ -45,6 +45,7 @@ def read_requests(path: Path) -> dict[str, NDArray[Any]]:
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": 1,
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
     }

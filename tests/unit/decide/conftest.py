@@ -23,6 +23,9 @@ from seatrial.workload.spec import Budget, Slo, Trial, Workload
 from seatrial.workload.spec import Model as SpecModel
 
 
+DB = duckdb.connect(config={"threads": 1})
+
+
 @dataclass
 class MadeTrial:
     """Inputs of ``decide`` as keyword arguments, and the columns behind each cell."""
@@ -92,9 +95,8 @@ def write_parquet(path: Path, columns: dict[str, Any]) -> None:
         "last_token_ns": np.ma.masked_array((scheduled + ttft + 31 * tpot).astype(int), failed),
         "output_tokens": columns["output_tokens"],
     }
-    with duckdb.connect() as con:
-        con.register("rows", rows)
-        con.execute(f"COPY (SELECT *, [1, 2] AS event_ns FROM rows) TO '{path}' (FORMAT parquet)")
+    DB.register("rows", rows)
+    DB.execute(f"COPY (SELECT *, [1, 2] AS event_ns FROM rows) TO '{path}' (FORMAT parquet)")
 
 
 def summary_of(ns: np.ndarray) -> Summary:
