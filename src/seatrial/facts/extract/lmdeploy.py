@@ -10,8 +10,11 @@ from __future__ import annotations
 import ast
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.flags import add_argparse
 from seatrial.facts.extract.metadata import add_metadata
+from seatrial.facts.extract.metrics import add_metrics
 from seatrial.facts.extract.pyast import Item, Module, statements, text_of
+from seatrial.facts.extract.routes import add_routes
 
 NAME = "lmdeploy"
 VERSION = 1
@@ -59,6 +62,40 @@ def deeper(findings: Findings) -> None:
     if paths := findings.source.glob("lmdeploy/pytorch/spec_decode/proposers/*.py"):
         findings.step(
             "speculative_method", lambda: speculative(findings, paths), looked_at=paths[:1]
+        )
+    surface(findings)
+
+
+def surface(findings: Findings) -> None:
+    """Flags, routes, metrics."""
+    source = findings.source
+    cli = [_CLI, *source.glob("lmdeploy/cli/serve.py")]
+    server = source.glob("lmdeploy/serve/openai/*.py")
+    metrics = source.glob("lmdeploy/metrics/*.py")
+    source.fetch([*cli, *server, *metrics])
+
+    def flags() -> None:
+        for path in cli:
+            add_argparse(findings, path)
+
+    findings.step(
+        "flag",
+        flags,
+        floor=Floor(30, ("--model-format", "--quant-policy")),
+        looked_at=cli,
+    )
+    findings.step(
+        "route",
+        lambda: add_routes(findings, server),
+        floor=Floor(8, ("/v1/chat/completions", "/health")),
+        looked_at=["lmdeploy/serve/openai/"],
+    )
+    if metrics:  # there were none before 0.10
+        findings.step(
+            "metric",
+            lambda: add_metrics(findings, metrics, "lmdeploy:"),
+            floor=Floor(8, ("lmdeploy:num_requests_running",)),
+            looked_at=metrics[:1],
         )
 
 

@@ -9,13 +9,19 @@ fields there (0.5.15), annotated fields in a package of their own (0.5.23).
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from seatrial.facts.extract.conditions import on_cuda, platforms_in
 from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.flags import add_argparse, add_flag, shown
 from seatrial.facts.extract.metadata import add_metadata
+from seatrial.facts.extract.metrics import add_metrics
 from seatrial.facts.extract.pyast import Item, Module, statements, text_of
 from seatrial.facts.extract.quantmethods import add_method
+from seatrial.facts.extract.routes import add_routes
+from seatrial.facts.extract.textscan import Text
 
 NAME = "sglang"
 VERSION = 1
@@ -25,6 +31,7 @@ _QUANT = "sglang/srt/layers/quantization/__init__.py"
 _CHOICES = "sglang/srt/arg_groups/choices.py"
 _ARGS = "sglang/srt/server_args.py"
 _ATTENTION = "sglang/srt/layers/attention/attention_registry.py"
+_ENTRY = r"^[ \t]*EntryClass\s*(?::[^=\n]+)?=\s*(?P<names>\[[^\]]*\]|\([^)]*\)|[\w.]+)"
 _SPEC = "sglang/srt/speculative/spec_info.py"
 
 
@@ -77,27 +84,88 @@ def deeper(findings: Findings) -> None:
         floor=Floor(3, ("EAGLE",)),
         looked_at=[_SPEC],
     )
+    server = findings.source.glob("sglang/srt/entrypoints/*.py")
+    findings.step(
+        "route",
+        lambda: add_routes(findings, server),
+        floor=Floor(20, ("/v1/chat/completions", "/health")),
+        looked_at=["sglang/srt/entrypoints/http_server.py"],
+    )
+    collectors = findings.source.glob("sglang/srt/observability/*.py", "sglang/srt/metrics/*.py")
+    findings.step(
+        "metric",
+        lambda: add_metrics(findings, collectors, "sglang:"),
+        floor=Floor(30, ("sglang:num_running_reqs",)),
+        looked_at=collectors[:2],
+    )
+    findings.step(
+        "flag",
+        lambda: flags(findings),
+        floor=Floor(150, ("--tp-size", "--port")),
+        looked_at=[_ARGS],
+    )
+
+
+def flags(findings: Findings) -> None:
+    """``add_argument`` calls (to 0.5.14), or annotated fields with an ``Arg(...)`` (since)."""
+    add_argparse(findings, _ARGS)
+    paths = [*findings.source.glob("sglang/srt/arg_groups/fields/*.py"), _ARGS]
+    for path in paths:
+        module = findings.source.module(path)
+        for place in module.classes.values() if module else ():
+            for node in statements(place.body):
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    _flag(findings, module, node)
+
+
+def _flag(findings: Findings, module: Module | None, node: ast.AnnAssign) -> None:
+    """One field ``name: A[type, "help" or Arg(...)] = default``; other fields are no flags."""
+    annotation = node.annotation
+    if (
+        module is None
+        or not isinstance(node.target, ast.Name)
+        or not isinstance(annotation, ast.Subscript)
+        or text_of(annotation.value).rpartition(".")[2] not in ("A", "Annotated")
+        or not isinstance(annotation.slice, ast.Tuple)
+        or len(annotation.slice.elts) < 2
+    ):
+        return
+    detail: dict[str, Any] = {}
+    value = None if node.value is None else shown(module, node.value, detail)
+    subject = "--" + node.target.id.replace("_", "-")
+    if choices := [c for c, _ in module.choices(annotation.slice.elts[0])]:
+        detail["choices"] = choices
+    aliases: list[str] = []
+    about = annotation.slice.elts[1]
+    for keyword in about.keywords if isinstance(about, ast.Call) else ():
+        listed = keyword.value.elts if isinstance(keyword.value, (ast.List, ast.Tuple)) else []
+        strings = [str(e.value) for e in listed if isinstance(e, ast.Constant)]
+        if keyword.arg == "aliases":
+            aliases = strings
+        elif keyword.arg == "choices" and strings:
+            detail["choices"] = strings
+    add_flag(findings, module.path, node.lineno, [subject, *aliases], value, detail)
 
 
 def architectures(findings: Findings, paths: list[str]) -> None:
-    """``EntryClass = X`` or ``[X, Y]`` in every model file."""
+    """``EntryClass = X`` or ``[X, Y]`` in every model file.
+
+    Parsing three hundred model files takes ten seconds, their one statement is found in a tenth
+    of one; the text is searched for it, and its names are cut out of it.
+    """
     for path in paths:
-        module = findings.source.module(path)
-        for node in statements(module.tree.body) if module else ():
-            if _target(node) != "EntryClass":
-                continue
-            value = getattr(node, "value", None)
-            parts = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
-            for part in parts:
-                if isinstance(part, (ast.Name, ast.Attribute)):
-                    findings.add(
-                        "architecture",
-                        text_of(part).rpartition(".")[2],
-                        "native",
-                        path,
-                        part.lineno,
-                        detail={"module": path.rpartition("/")[2].removesuffix(".py")},
-                    )
+        text = Text(path, findings.source.text(path))
+        for hit in text.find(_ENTRY):
+            listed = re.sub(r"#[^\n]*", lambda m: " " * len(m[0]), hit["names"])
+            for name in re.finditer(r"[A-Za-z_][\w.]*", listed):
+                findings.add(
+                    "architecture",
+                    name[0].rpartition(".")[2],
+                    "native",
+                    path,
+                    hit.line_of("names") + listed.count("\n", 0, name.start()),
+                    detail={"module": path.rpartition("/")[2].removesuffix(".py")},
+                )
     if findings.source.glob("sglang/srt/models/transformers.py"):
         findings.add(
             "architecture",

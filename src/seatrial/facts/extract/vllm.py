@@ -12,9 +12,20 @@ import ast
 
 from seatrial.facts.extract.classes import find_class
 from seatrial.facts.extract.findings import Findings, Floor, Locator, Missing, Source
+from seatrial.facts.extract.flags import add_argparse, add_fields
 from seatrial.facts.extract.metadata import add_metadata
-from seatrial.facts.extract.pyast import Dotted, Item, Module, Unresolved, statements, text_of
+from seatrial.facts.extract.metrics import add_metrics
+from seatrial.facts.extract.pyast import (
+    Dotted,
+    Item,
+    Module,
+    Unresolved,
+    functions,
+    statements,
+    text_of,
+)
 from seatrial.facts.extract.quantmethods import add_class, add_method
+from seatrial.facts.extract.routes import add_routes
 
 NAME = "vllm"
 VERSION = 1
@@ -149,6 +160,73 @@ def deeper(findings: Findings, places: Places) -> None:
         floor=Floor(5),
         looked_at=[p.path for p in places.attention],
     )
+    surface(findings, places.package)
+
+
+def surface(findings: Findings, package: str) -> None:
+    """What a client and an operator meet: flags, routes, metrics."""
+    source = findings.source
+    arguments = f"{package}/engine/arg_utils.py"
+    server = source.glob(f"{package}/entrypoints/*cli_args.py")
+    entry = source.glob(f"{package}/entrypoints/*.py")
+    # Relative imports in arg_utils lead into the config package: fetched in one go.
+    source.fetch([arguments, *source.glob(f"{package}/config*.py"), *entry])
+
+    def flags() -> None:
+        add_argparse(findings, arguments)
+        for path in server:
+            add_argparse(findings, path)
+            add_fields(findings, path, ("FrontendArgs",))
+
+    findings.step(
+        "flag", flags, floor=Floor(60, ("--max-model-len", "--port")), looked_at=[arguments]
+    )
+    findings.step(
+        "route",
+        lambda: add_routes(findings, entry, gates=_gates(findings, package)),
+        floor=Floor(15, ("/v1/chat/completions", "/health")),
+        looked_at=[f"{package}/entrypoints/*.py"],
+    )
+    metrics = source.glob(
+        f"{package}/v1/metrics/*.py",
+        f"{package}/v1/spec_decode/metrics.py",
+        f"{package}/engine/metrics.py",
+        f"{package}/distributed/kv_transfer/*stats.py",
+        f"{package}/distributed/kv_transfer/*metrics.py",
+    )
+    findings.step(
+        "metric",
+        lambda: add_metrics(findings, metrics, "vllm:"),
+        floor=Floor(15, ("vllm:num_requests_running",)),
+        looked_at=metrics[:1],
+    )
+
+
+def _gates(findings: Findings, package: str) -> dict[str, str]:
+    """Router files that are attached only under a setting: member -> condition.
+
+    Two ways of writing it: the module's ``attach_router`` returns unless a setting is on, and
+    everything below ``serve/dev`` and ``rl`` is registered under ``VLLM_SERVER_DEV_MODE``.
+    """
+    gates = {}
+    for path in findings.source.glob(f"{package}/entrypoints/*.py"):
+        if "/serve/dev/" in path or "/entrypoints/rl/" in path:
+            gates[path] = "envs.VLLM_SERVER_DEV_MODE"
+            continue
+        module = findings.source.module(path)
+        function = functions(module.tree).get("attach_router") if module else None
+        if function is None:
+            continue
+        for node in function.body:
+            if not isinstance(node, ast.If):
+                continue
+            test = text_of(node.test)
+            returns = bool(node.body) and isinstance(node.body[0], ast.Return)
+            if test.startswith("not ") and returns:
+                gates[path] = test.removeprefix("not ")
+            elif not returns and len(function.body) == 1:
+                gates[path] = test
+    return gates
 
 
 def architectures(findings: Findings, places: Places) -> None:
