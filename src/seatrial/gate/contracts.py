@@ -291,6 +291,30 @@ def _asks(case: Case, word: str) -> bool:
     return any(word in name.lower() for name in case.spec.requires.api)
 
 
+@constraint(
+    "api_semantics_differ",
+    asks="Does the same route mean the same thing as where the users come from?",
+    needs="model kind, requires.api, fact excludes rerank_scores",
+    verdicts=("conditional", "unknown"),
+    remedy="adapt the client and compare on real data",
+)
+def api_semantics_differ(case: Case) -> Finding | None:
+    fact = case.known.excludes("rerank_scores")
+    reranks = _asks(case, "rerank") or (
+        case.model is not None and "Classification" in (case.model.architecture or "")
+    )
+    if fact is None or not reranks:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        facts=[fact],
+        probe=case.probe("real_request"),
+        says=f"rerank scores: {fact.condition}",
+        remedy=str(fact.detail.get("remedy") or "a sigmoid in the client")
+        + "; or stay with TEI or vLLM",
+    )
+
+
 _ROUTES = {
     "openai.chat": ("/v1/chat/completions",),
     "openai.completions": ("/v1/completions",),
@@ -377,27 +401,3 @@ def metrics_missing(case: Case) -> Finding | None:
             verdict=Verdict.FEASIBLE, facts=listed[:1], says=f"{len(listed)} metrics are exposed"
         )
     return None
-
-
-@constraint(
-    "api_semantics_differ",
-    asks="Does the same route mean the same thing as where the users come from?",
-    needs="model kind, requires.api, fact excludes rerank_scores",
-    verdicts=("conditional", "unknown"),
-    remedy="adapt the client and compare on real data",
-)
-def api_semantics_differ(case: Case) -> Finding | None:
-    fact = case.known.excludes("rerank_scores")
-    reranks = _asks(case, "rerank") or (
-        case.model is not None and "Classification" in (case.model.architecture or "")
-    )
-    if fact is None or not reranks:
-        return None
-    return Finding(
-        verdict=Verdict.UNKNOWN,
-        facts=[fact],
-        probe=case.probe("real_request"),
-        says=f"rerank scores: {fact.condition}",
-        remedy=str(fact.detail.get("remedy") or "a sigmoid in the client")
-        + "; or stay with TEI or vLLM",
-    )

@@ -370,11 +370,12 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
 def _registered(case: Case, name: str) -> Fact | None:
     from seatrial.model.names import gguf_name, hf_name
 
-    for candidate in dict.fromkeys([name, hf_name(name), gguf_name(name)]):
-        fact = case.known.get("architecture", candidate) if candidate else None
-        if fact is not None:
-            return fact
-    return None
+    names = [n for n in dict.fromkeys([name, hf_name(name), gguf_name(name)]) if n]
+    facts = [f for n in names if (f := case.known.get("architecture", n))]
+    if not facts and case.engine == "ollama":  # its GGUF support is that of its llama.cpp
+        core = case.known.other("llama.cpp")
+        facts = [f for n in names if (f := core.get("architecture", n))]
+    return facts[0] if facts else None
 
 
 def _unregistered(case: Case, name: str) -> Finding:

@@ -113,6 +113,8 @@ def _stems(case: Case) -> list[str]:
     if family:
         names += [f"{family}_moe"] if case.moe else [f"{family}_dense"]
         names.append(family)
+    if case.quant is not None and case.quant.method != family:
+        names.append(case.quant.method)
     return names
 
 
@@ -123,7 +125,7 @@ def _excluded(case: Case, fact: Fact, holds: bool, capability: int) -> Finding:
             says=f"{fact.subject}: {fact.condition or 'refused on this GPU'}",
             numbers={"capability": capability},
             facts=[fact],
-            remedy=str(fact.detail.get("remedy") or "another GPU generation, engine or format"),
+            remedy=_remedy(case, fact),
         )
     return Finding(
         verdict=Verdict.UNKNOWN,
@@ -134,6 +136,13 @@ def _excluded(case: Case, fact: Fact, holds: bool, capability: int) -> Finding:
         remedy=str(fact.detail.get("remedy") or ""),
         probe=case.probe("load_and_kernel"),
     )
+
+
+def _remedy(case: Case, fact: Fact) -> str:
+    """The fact's own, else that of the gate of the same precision."""
+    gate = case.known.get("min_capability", kind(case) or "")
+    own = fact.detail.get("remedy") or (gate.detail.get("remedy") if gate else None)
+    return str(own or "another GPU generation, engine or format")
 
 
 def engine_floor(case: Case, *, binary: bool) -> Fact | None:
@@ -267,12 +276,17 @@ def _method_gate(case: Case, capability: int) -> Iterator[Finding]:
         )
 
 
+_UNITS = {"fp8": 89, "fp8-block": 89, "nvfp4": 100, "mxfp4": 100}
+
+
 def _no_gate(case: Case, label: str) -> Iterator[Finding]:
-    if (
-        case.capability is not None
-        and case.capability >= 80
-        and case.known.get("quantization", case.quant.method if case.quant else "")
-    ):
+    """No gate is known: where the method is listed and the GPU has the units, that is enough."""
+    quant, capability = case.quant, case.capability or 0
+    if quant is None:
+        return
+    names = (quant.method, quant.scheme.partition("-")[0])
+    listed = any(case.known.get(p, n) for p in ("quantization", "weight_format") for n in names)
+    if listed and capability >= _UNITS.get(quant.scheme, 80):
         return
     yield Finding(
         verdict=Verdict.UNKNOWN,

@@ -79,6 +79,10 @@ class Knowledge:
         closed = fact.state == "documented" and fact.until is not None
         return not closed and not (fact.state == "extracted" and self.exact)
 
+    def other(self, engine: str) -> Knowledge:
+        """The newest that is known of another engine, on which this one is built."""
+        return Knowledge(self._store, engine, None, None, self.today)
+
     def supports(self, feature: str) -> Fact | None:
         """The ``supports`` fact of a feature."""
         return self.get("supports", feature)

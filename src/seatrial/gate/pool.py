@@ -121,16 +121,24 @@ def _uses_draft(case: Case) -> bool:
 
 def scheduled_tokens(case: Case) -> tuple[int, int]:
     """(max_num_seqs, max_num_batched_tokens): flags, else vLLM's defaults by device memory
-    (vllm/engine/arg_utils.py get_batch_defaults: 1024 and 8192 from 70 GiB up, not on A100)."""
+    (vllm 0.33.0 vllm/engine/arg_utils.py, get_batch_defaults: 1024 and 8192 from 70 GiB up, not
+    on A100 and GB10; 16384 from 160 GiB). Before 0.8 a prompt was never split."""
     gpu = case.target.gpu
-    big = gpu is not None and gpu.memory_bytes >= 70 * GIB and "a100" not in gpu.name
+    small = gpu is None or "a100" in gpu.name or gpu.name == "gb10"
+    big = gpu is not None and not small and gpu.memory_bytes >= 70 * GIB
+    huge = gpu is not None and gpu.memory_bytes >= 160 * GIB
     seqs = case.set.seqs or (1024 if big and case.engine == "vllm" else 256)
-    tokens = case.set.batched_tokens or (8192 if big else 2048)
-    old = case.engine == "vllm" and case.version and order.key(case.version) < order.key("0.8.0")
+    tokens = case.set.batched_tokens or (16384 if huge else 8192 if big else 2048)
+    old = case.engine == "vllm" and not at_least(case, "0.8.0")
     if old and case.set.batched_tokens is None:
         seqs = case.set.seqs or 256
         tokens = max(case.set.length or case.context or 2048, 2048)
     return seqs, tokens
+
+
+def at_least(case: Case, version: str) -> bool:
+    """Whether the candidate's version is this one or later (true where none is named)."""
+    return case.version is None or order.key(case.version) >= order.key(version)
 
 
 def _activation(case: Case, model: ModelInfo) -> Band:
@@ -145,17 +153,19 @@ def _activation(case: Case, model: ModelInfo) -> Band:
     sampler = int(SAMPLER_COPIES * seqs * vocabulary * 4)
     if case.engine not in {"vllm"}:
         sampler = int(2 * seqs * vocabulary * 4 / case.tp)
-    best = max(sampler + states, least // 2)
-    ceiling = int((sampler + states) * 1.15) + least
-    return Band(lower=min(best, least // 2), best=best, upper=ceiling)
+    best = max(sampler + states, least)
+    upper = max(int((sampler + states) * 1.15), least * 3 // 2)
+    return Band(lower=min(best, least), best=best, upper=upper)
 
 
 def _other(case: Case) -> Band:
-    """CUDA context, communication buffers, graphs. non_torch was 0.13 GiB at TP 1 and 0.54 at
-    TP 2 in the same measurements; graphs and adapters are counted in the upper end."""
+    """CUDA context, communication buffers, adapters. non_torch was 0.13 GiB at TP 1 and 0.54 at
+    TP 2 in the same measurements. Graphs are captured after the cache is sized, outside the
+    share, except in vLLM from 0.21, which subtracts an estimate: counted in the upper end."""
     best = int((0.13 if case.tp * case.pp == 1 else 0.54) * GIB)
     adapters = adapter_bytes(case)
-    graphs = 0 if case.set.eager else int(1.5 * GIB)
+    counted = case.engine == "vllm" and not case.set.eager and at_least(case, "0.21.0")
+    graphs = int(1.5 * GIB) if counted else int(0.25 * GIB)
     return Band(lower=int(0.1 * GIB), best=best + adapters // 2, upper=best + graphs + adapters)
 
 

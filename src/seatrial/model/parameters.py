@@ -161,6 +161,7 @@ def _has_feed_forward(keys: Keys, kind: str) -> bool:
 def _feed_forward(keys: Keys, shape: Shape, number: int, family: str) -> tuple[int, int, int]:
     """(dense matrices, routed experts' matrices, small vectors) of layer ``number``."""
     hidden, wide = shape.hidden or 0, shape.intermediate or 0
+    wide = wide // 2 if family == "qwen" else wide  # Qwen 1 writes both halves of the gate
     matrices = 2 if family in _TWO_MATRICES else 3
     if not shape.experts or _is_dense(keys, shape, number):
         bias = hidden + wide if family in {"gpt2", "gpt_bigcode", "starcoder2", "phi"} else 0

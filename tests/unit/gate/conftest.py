@@ -1,0 +1,165 @@
+"""Fixtures of the gate's tests: models of a given shape, and a gate run in one call."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from seatrial import facts, gate, hardware
+from seatrial.gate.table import GateRow, GateTable
+from seatrial.workload.spec import Workload
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
+_TYPES = {"F16": (1, 1, 2), "Q4_K": (12, 256, 144), "Q2_K": (10, 256, 84), "MXFP4": (39, 32, 17)}
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def _pair(key: str, value: Any) -> bytes:
+    if isinstance(value, str):
+        return _string(key) + struct.pack("<I", 8) + _string(value)
+    return _string(key) + struct.pack("<II", 4, value)
+
+
+def _metadata(shape: dict[str, Any]) -> dict[str, Any]:
+    arch = shape["gguf"]
+    names = {
+        "block_count": "block_count",
+        "embedding_length": "embedding_length",
+        "head_count": "attention.head_count",
+        "head_count_kv": "attention.head_count_kv",
+        "feed_forward_length": "feed_forward_length",
+        "context_length": "context_length",
+        "vocab": "vocab_size",
+        "kv_lora_rank": "attention.kv_lora_rank",
+        "experts": "expert_count",
+        "experts_used": "expert_used_count",
+        "expert_feed_forward_length": "expert_feed_forward_length",
+        "sliding_window": "attention.sliding_window",
+        "key_length": "attention.key_length",
+        "pooling": "pooling_type",
+    }
+    values = {"general.architecture": arch, "tokenizer.ggml.model": "gpt2"}
+    values |= {f"{arch}.{names[k]}": v for k, v in shape.items() if k in names}
+    if "kv_lora_rank" in shape:
+        values[f"{arch}.rope.dimension_count"] = 64
+    return values
+
+
+def write_gguf(path: Path, shape: dict[str, Any]) -> None:
+    """A GGUF header whose tensors add up to about the model's size; no weights behind it."""
+    kind, block, size = _TYPES[shape["type"]]
+    hidden, wide = shape["embedding_length"], shape["feed_forward_length"]
+    experts = shape.get("experts", 1)
+    wide = shape.get("expert_feed_forward_length", wide) if experts > 1 else wide
+    rows, offset = b"", 0
+    tensors = [("token_embd.weight", (hidden, shape["vocab"]))]
+    for n in range(shape["block_count"]):
+        tensors.append((f"blk.{n}.attn.weight", (hidden, 4 * hidden)))
+        tensors.append((f"blk.{n}.ffn.weight", (hidden, 3 * wide * experts)))
+    for name, dims in tensors:
+        elements = dims[0] * dims[1] // block * block
+        dims = (elements // dims[1] // block * block or block, dims[1])
+        rows += _string(name) + struct.pack("<I", 2) + struct.pack("<QQ", *dims)
+        rows += struct.pack("<IQ", kind, offset)
+        offset += dims[0] * dims[1] // block * size
+        offset += -offset % 32
+    values = _metadata(shape)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(values))
+    path.write_bytes(head + b"".join(_pair(k, v) for k, v in values.items()) + rows)
+
+
+def write_model(folder: Path, shape: dict[str, Any]) -> Path:
+    """A model of this shape in ``folder``; returns what ``model.path`` should name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if "gguf" in shape:
+        files = shape["files"]
+        if files == 1:
+            write_gguf(folder / "model.gguf", shape)
+            return folder / "model.gguf"
+        for n in range(1, files + 1):
+            part = {**shape, "block_count": shape["block_count"] // files}
+            write_gguf(folder / f"model-{n:05d}-of-{files:05d}.gguf", part)
+        return folder / f"model-00001-of-{files:05d}.gguf"
+    body = {k: v for k, v in shape.items() if k not in ("mlc", "engine")}
+    name = "mlc-chat-config.json" if shape.get("mlc") else "config.json"
+    (folder / name).write_text(json.dumps(body))
+    if shape.get("engine"):
+        (folder / "rank0.engine").write_bytes(b"plan")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shapes() -> dict[str, dict[str, Any]]:
+    """Name -> configuration, from tests/data/gate/models.yaml."""
+    return yaml.safe_load((DATA / "models.yaml").read_text())
+
+
+@pytest.fixture(scope="session")
+def store() -> facts.FactStore:
+    """The shipped facts, nothing of the user's."""
+    return facts.load(user=Path("/nonexistent"))
+
+
+@pytest.fixture(scope="session")
+def host() -> hardware.Host:
+    """A host that is never the target unless a test says so."""
+    return hardware.detect()
+
+
+Judge = Callable[..., GateTable]
+
+
+@pytest.fixture
+def judge(
+    shapes: dict[str, Any], store: facts.FactStore, host: hardware.Host, tmp_path: Path
+) -> Judge:
+    """``judge({...workload...}, installed={})``: ``model`` is a name from models.yaml."""
+
+    def run(
+        asked: dict[str, Any],
+        *,
+        installed: dict[str, list[str]] | None = None,
+        landscape: bool = False,
+        own_host: hardware.Host | None = None,
+    ) -> GateTable:
+        path = write_model(tmp_path / "model", shapes[asked["model"]])
+        body = {
+            "schema": "seatrial/workload/1",
+            "name": "case",
+            **asked,
+            "model": {"path": str(path), **asked.get("model_extra", {})},
+        }
+        body.pop("model_extra", None)
+        spec = msgspec.convert(body, Workload)
+        return gate.run(
+            spec,
+            base_dir=tmp_path,
+            fingerprint=None,
+            facts=store,
+            host=own_host or host,
+            installed=installed or {},
+            landscape=landscape,
+        )
+
+    return run
+
+
+@pytest.fixture
+def first(judge: Judge) -> Callable[..., GateRow]:
+    """The row of the only candidate."""
+
+    def run(asked: dict[str, Any], **more: Any) -> GateRow:
+        return judge(asked, **more).candidates[0]
+
+    return run
