@@ -14,16 +14,19 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from seatrial._version import __version__
-from seatrial.cli.errors import report
+from seatrial.cli.errors import clean, report
 from seatrial.core.errors import PrerequisiteError, SeatrialError, UsageError
 
 if TYPE_CHECKING:
     from cyclopts import App
 
 VERBS: dict[str, str] = {
+    "lifecycle": "cold start, drain, kill, recovery, upgrade, roll-back",
+    "probe": "contract probes on a live engine",
     "run": "the whole trial of a workload, resumable; ends with the dossier",
     "bench": "load test of any OpenAI-compatible server",
     "plan": "what a trial measures, in which order, judged by which rule",
+    "watch": "the roll-back trigger, live or as Prometheus rules",
     "diff": "an upgrade: what changed, and is it a regression",
     "decide": "the decision on a trial, from what has been measured",
     "quality": "task check of every candidate against the reference artefact",
@@ -36,6 +39,7 @@ VERBS: dict[str, str] = {
 """verb -> one line of help; its commands are ``app`` in ``seatrial.cli.VERB``."""
 
 INTERRUPTED = 130
+DEFECT = 70  # EX_SOFTWARE of sysexits.h: not one of the contract's answers
 
 
 SUMMARY = "Which LLM inference engine should serve this workload, shown and not asserted."
@@ -107,6 +111,8 @@ def run(tokens: list[str]) -> int:
         return 0
     except MemoryError:
         return report(_memory(), as_json=as_json)
+    except Exception as error:  # noqa: BLE001  the last border: no traceback reaches a user
+        return _defect(error, tokens)
     return result if isinstance(result, int) else 0
 
 
@@ -117,6 +123,28 @@ def _usage(text: str, tokens: list[str]) -> UsageError:
         unchanged="nothing was started",
         remedy="see seatrial --help, or seatrial VERB --help",
     )
+
+
+def _defect(error: Exception, tokens: list[str]) -> int:
+    """Something we did not foresee: one paragraph, and the traceback in a file."""
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="seatrial-defect-", suffix=".txt", delete=False
+    ) as file:
+        file.write(f"seatrial {__version__}: {' '.join(tokens)}\n\n")
+        traceback.print_exception(error, file=file)
+    print(
+        clean(
+            f"seatrial: a defect of seatrial itself: {type(error).__name__}: {error}\n"
+            f"  where: {file.name}\n"
+            "  unchanged: every artefact that was finished before\n"
+            "  do: run the same command again (it resumes); if it comes back, report that file"
+        ),
+        file=sys.stderr,
+    )
+    return DEFECT
 
 
 def _memory() -> PrerequisiteError:

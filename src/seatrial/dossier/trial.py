@@ -64,7 +64,8 @@ def open_trial(folder: Path) -> Trial:
     parts: dict[str, Document | None] = {
         name: document(folder / f"{name}.json") for name in ("fingerprint", "plan", "decision")
     }
-    gate_file = folder / "gate.json"
+    merged = folder / "elimination.json"  # gate + probes, where there was probing
+    gate_file = merged if merged.is_file() else folder / "gate.json"
     gate = read(gate_file, GateTable) if gate_file.is_file() else None
     files = manifest.get("files") or {}
     trial = Trial(
@@ -111,10 +112,11 @@ def document(path: Path) -> Document | None:
 
 
 def documents(folder: Path) -> dict[str, Document]:
-    """Every ``*.json`` directly in ``folder``, by its stem, in the order of names."""
+    """Every ``*.json`` directly in ``folder`` by its stem; raw answers are not read."""
     if not folder.is_dir():
         return {}
-    paths = sorted(p for p in folder.glob("*.json") if not p.name.startswith("."))
+    found = (p for p in folder.glob("*.json") if not p.name.startswith("."))
+    paths = sorted(p for p in found if not p.name.endswith(".answers.json"))
     return {path.stem: value for path in paths if (value := document(path)) is not None}
 
 

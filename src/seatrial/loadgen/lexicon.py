@@ -41,6 +41,7 @@ _TEXT = """
 """
 _COMMON = list(dict.fromkeys(_TEXT.split()))
 _MIN_WORDS = 64
+_AT_ONCE = 96  # words asked about at once: fits the smallest context that is served
 
 
 class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,21 +97,25 @@ def find(
         assert count_text is not None
         return count_text(first + text) - count_text(first)
 
-    words = _single(
-        [f" {word}" for word in _COMMON], by_usage if count_text is None else by_tokenize
-    )
+    count = by_usage if count_text is None else by_tokenize
+    spaced = [f" {word}" for word in _COMMON]
+    words = [
+        word
+        for at in range(0, len(spaced), _AT_ONCE)
+        for word in _single(spaced[at : at + _AT_ONCE], count)
+    ]
     if len(words) < _MIN_WORDS:
         raise EngineError(
             f"only {len(words)} words of one token were found; exact prompts cannot be made",
             where=where,
             remedy="give a trace with its own bodies, or check that usage.prompt_tokens is right",
         )
-    probe = "".join(words[(7 * i) % len(words)] for i in range(3 * len(words)))
+    probe = "".join(words[(7 * i) % len(words)] for i in range(_AT_ONCE))
     got = count_prompt(first + probe)
-    overhead = got - 3 * len(words)
+    overhead = got - _AT_ONCE
     if abs(overhead - base) > 1:
         raise EngineError(
-            f"a prompt of {3 * len(words)} words counts {got} tokens, one word {base}",
+            f"a prompt of {_AT_ONCE} words counts {got} tokens, one word {base}",
             where=where,
             remedy="the server's token counts are not additive; give a trace with bodies",
         )
@@ -120,7 +125,7 @@ def find(
         overhead=base - 1,
         per_turn=0 if count_turn is None else max(0, count_turn(first, "Yes") - base - 2),
         source="usage" if count_text is None else "tokenize",
-        verified=3 * len(words),
+        verified=_AT_ONCE,
     )
 
 

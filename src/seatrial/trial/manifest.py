@@ -19,6 +19,7 @@ EXPECTED = (
     "fingerprint.json",
     "facts.json",
     "gate.json",
+    "elimination.json",
     "plan.json",
     "cells",
     "quality",

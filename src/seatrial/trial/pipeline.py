@@ -1,6 +1,6 @@
 """The whole of a trial, stage after stage, over one folder.
 
-    workload -> traffic -> fingerprint -> facts, gate -> artefacts -> plan
+    workload -> traffic -> fingerprint -> facts, gate -> artefacts -> probes -> plan
              -> quality -> cells -> decision -> dossier -> manifest
 
 Each stage is artefact in, artefact out. What exists is kept and what is missing is made, so that a
@@ -28,6 +28,8 @@ from seatrial.facts import load as load_facts
 from seatrial.gate import GateTable
 from seatrial.hardware import Host, detect
 from seatrial.plan import Plan
+from seatrial.probe import elimination
+from seatrial.probe.elimination import after_probes
 from seatrial.quality import QualityResult
 from seatrial.store import read, write
 from seatrial.trace import RequestTable
@@ -45,6 +47,7 @@ from seatrial.trial.folder import TrialFolder
 from seatrial.trial.frozen import freeze
 from seatrial.trial.manifest import write_manifest
 from seatrial.trial.measure import measure_cell
+from seatrial.trial.probing import probe_all, worth_probing
 from seatrial.trial.resolved import resolve, traffic_identity
 from seatrial.workload import (
     Fingerprint,
@@ -104,16 +107,15 @@ class _Run:
         self.model = (self.base / self.spec.model.path).resolve()
         self.progress = progress
         self.not_run = {
-            "probes": "not part of this command: seatrial probe WORKLOAD",
             "lifecycle": "not part of this command: seatrial lifecycle WORKLOAD",
         }
 
     def all(self) -> TrialResult:
         facts = load_facts()
         table, host, print_ = self._traffic(facts)
-        verdicts = self._gate(print_, facts, host)
+        verdicts, candidates = self._probe(self._gate(print_, facts, host))
         survivors = self._plan(verdicts, print_)
-        candidates = self._artefacts(survivors)
+        candidates = {arm.candidate: candidates[arm.candidate] for arm in survivors.survivors}
         quality = self._quality(candidates)
         cells = self._bench(survivors, candidates, table, described(host))
         decision = self._decide()
@@ -172,17 +174,25 @@ class _Run:
             self.progress.step("gate", f"{row.candidate}: {row.verdict.value}; {why}")
         return table
 
+    def _probe(self, table: GateTable) -> tuple[GateTable, dict[str, TrialCandidate]]:
+        """The elimination table after probing, and the weights of whoever was worth it."""
+        specs = on_trial(self.spec, worth_probing(table))
+        candidates = {
+            name: prepare(name, spec, self.model, self.base, self.progress)
+            for name, spec in specs.items()
+        }
+        reports = probe_all(
+            self.folder, list(candidates.values()), spec=self.spec, progress=self.progress
+        )
+        if not reports:
+            self.not_run["probes"] = "no candidate could be started here"
+        merged = self._kept(elimination.NAME, GateTable, lambda: after_probes(table, reports))
+        return merged, candidates
+
     def _plan(self, table: GateTable, print_: Fingerprint) -> Plan:
         return self._kept(
             "plan.json", Plan, lambda: plan.make(self.spec, table, fingerprint=print_)
         )
-
-    def _artefacts(self, made: Plan) -> dict[str, TrialCandidate]:
-        specs = on_trial(self.spec, [arm.candidate for arm in made.survivors])
-        return {
-            name: prepare(name, spec, self.model, self.base, self.progress)
-            for name, spec in specs.items()
-        }
 
     def _quality(self, candidates: dict[str, TrialCandidate]) -> dict[str, QualityResult]:
         reference = reference_of(list(candidates.values()))
