@@ -69,7 +69,7 @@ def make_trial(
     name = f"made-up-{case}"
     workload = workload_of(name)
     (folder / "workload.yaml").write_text(f"schema: seatrial/workload/1\nname: {name}\n")
-    _json(folder / "workload.resolved.json", workload)
+    _json(folder / "workload.resolved.json", resolved(workload, n))
     _json(folder / "fingerprint.json", fingerprint(n))
     _json(folder / "facts.json", {"schema": "seatrial/facts/1", "facts": [fact()]})
     write(folder / "gate.json", gate(case, hostile))
@@ -108,6 +108,32 @@ def workload_of(name: str) -> dict[str, Any]:
     }
 
 
+def resolved(workload: dict[str, Any], n: int) -> dict[str, Any]:
+    """workload.resolved.json: the workload, what was done to its traffic, the machine."""
+    return {
+        "schema": "seatrial/workload-resolved/1",
+        "workload": workload,
+        "scaling": {
+            "kind": "trace",
+            "format": "azure-csv",
+            "requests_in": 19_366,
+            "rate_factor": 0.05,
+            "input_factor": 0.2,
+            "output_factor": 0.2,
+            "max_input_tokens": 1024,
+            "max_output_tokens": 160,
+            "input_capped": 12,
+            "output_capped": 0,
+            "requests": n,
+        },
+        "assumptions": ["The trace does not carry: prefix blocks, sessions."],
+        "requests": n,
+        "traffic_sha256": "12" * 32,
+        "model_sha256": "34" * 32,
+        "host": {"cpu": {"name": "made-up CPU", "cores": 2}, "memory_bytes": 25_769_803_776},
+    }
+
+
 def fingerprint(n: int) -> dict[str, Any]:
     """fingerprint.json by the published keys."""
     lengths = {"mean": 240.0, "p50": 180, "p90": 520, "p99": 900, "max": 1024}
@@ -130,7 +156,6 @@ def fingerprint(n: int) -> dict[str, Any]:
         "pressure": {"label": "prefill", "because": "input is six times the output"},
         "missing": ["prefix blocks", "sessions"],
         "rows": {"read": n, "bad": 0},
-        "scaling": {"rate": 0.05, "input_tokens": 0.2, "output_tokens": 0.2, "slice": "first"},
     }
 
 

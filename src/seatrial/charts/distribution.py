@@ -43,9 +43,14 @@ def distribution(
         "scale": {"domain": [0, 1]},
         "axis": {"format": ".0%", "tickCount": 5},
     }
-    single = [r for r in rows if r["start"] != ALL]
-    layers: list[dict[str, Any]] = []
-    if len({r["start"] for r in single}) <= MANY_STARTS:
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": f"datum.start == '{ALL}'"}],
+            "mark": {"type": "line", "strokeWidth": 2.2},
+            "encoding": {"x": x, "y": y, **series(candidates)},
+        }
+    ]
+    if len({r["start"] for r in rows}) <= MANY_STARTS:
         layers.append(
             {
                 "transform": [{"filter": f"datum.start != '{ALL}'"}],
@@ -53,13 +58,6 @@ def distribution(
                 "encoding": {"x": x, "y": y, "detail": {"field": "start"}, **series(candidates)},
             }
         )
-    layers.append(
-        {
-            "transform": [{"filter": f"datum.start == '{ALL}'"}],
-            "mark": {"type": "line", "strokeWidth": 2.2},
-            "encoding": {"x": x, "y": y, **series(candidates)},
-        }
-    )
     layers += [layer for share, limit in slo.items() for layer in _promise(share, limit, slo_label)]
     return frame(layers, rows, height=240)
 
@@ -95,9 +93,8 @@ def _promise(share: float, limit: float, label: str) -> list[dict[str, Any]]:
     text = {
         "type": "text",
         "align": "right",
-        "baseline": "top",
+        "baseline": "bottom",
         "dx": -4,
-        "dy": 4,
         "color": "var(--chart-slo)",
         "text": f"{label} P{share * 100:g} ≤ {limit:g} ms",
     }
@@ -107,6 +104,6 @@ def _promise(share: float, limit: float, label: str) -> list[dict[str, Any]]:
         {
             "data": {"values": [{}]},
             "mark": text,
-            "encoding": {"x": {"datum": limit}, "y": {"datum": 0.0 if share > 0.5 else 1.0}},
+            "encoding": {"x": {"datum": limit}, "y": {"datum": 0.03}},
         },
     ]

@@ -6,6 +6,7 @@ miss those of the next, the number does not belong to the candidate alone.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from seatrial.charts.distribution import numbers_of, series, value_scale
@@ -35,13 +36,14 @@ def intervals(
     scale = value_scale(numbers if limit is None else [*numbers, limit])
     axis = {"format": ".0%"} if share else {}
     if share:
-        scale = {"domain": [0, 1]}
+        lowest = min([*numbers, *([] if limit is None else [limit])], default=0.0)
+        scale = {"domain": [max(0.0, math.floor(lowest * 10 - 0.5) / 10), 1]}
     x = {"field": "value", "type": "quantitative", "title": title, "scale": scale, "axis": axis}
     y = {
         "field": "row",
         "type": "nominal",
         "title": None,
-        "sort": None,
+        "sort": _order(rows, candidates),
         "axis": {"labelOverlap": False},
     }
     colour = series(candidates)["color"] | {"legend": None}
@@ -67,6 +69,12 @@ def intervals(
         layers += limit_line(limit, limit_label)
     named = [{"calculate": "datum.candidate + ' · ' + datum.start", "as": "row"}]
     return frame(layers, rows, height={"step": ROW_PX}, transform=named)
+
+
+def _order(rows: list[Row], candidates: list[str]) -> list[str]:
+    place = {c: i for i, c in enumerate(candidates)}
+    ranked = sorted(rows, key=lambda r: (place.get(str(r["candidate"]), 99), int(str(r["start"]))))
+    return [f"{r['candidate']} · {r['start']}" for r in ranked]
 
 
 def limit_line(limit: float, label: str) -> list[dict[str, Any]]:

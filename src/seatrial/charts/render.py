@@ -16,6 +16,9 @@ from seatrial.core.errors import IntegrityError
 
 PIP = "python -m pip install 'seatrial[charts]'"
 VEGA_LITE = "6.4"
+MEASURE = 1.2
+"""Texts are laid out this much larger than they are shown: the reader's font may be wider."""
+_FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
 _FORBIDDEN = re.compile(
     r"<\s*(script|foreignObject|iframe|image|a|use|animate|set|style)\b"
     r"|\son[a-z]+\s*=|(?<!xmlns:)(?<!xmlns)\b(xlink:)?href\s*=|url\((?!#)|javascript:",
@@ -73,6 +76,7 @@ def _markup(text: str) -> str:
 def _decorative(text: str) -> str:
     """Hidden from screen readers: the figure around it carries the label and the table."""
     text = re.sub(r' (role|aria-roledescription|aria-label|aria-hidden)="[^"]*"', "", text)
+    text = _FONT_SIZE.sub(lambda m: f'font-size="{float(m[1]) / MEASURE:g}px"', text)
     text = re.sub(r' pointer-events="none"| opacity="1"', "", text)
     text = re.sub(r"<g>(<path[^>]*display=\"none\"[^>]*/>)</g>", "", text)
     return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

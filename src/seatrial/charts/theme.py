@@ -25,7 +25,9 @@ DASHES: tuple[list[int], ...] = (
 )
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "stroke", "wedge")
 WIDE = 660
-NARROW = 268
+NARROW = 250
+TEXT = 13.2
+"""Font size in the layout, ``render.MEASURE`` times what is shown (11 px)."""
 
 CSS_LIGHT = {
     "--chart-ink": "#3d4654",
@@ -85,29 +87,31 @@ def config() -> dict[str, Any]:
             "domainColor": "var(--chart-soft)",
             "tickColor": "var(--chart-soft)",
             "gridColor": "var(--chart-grid)",
-            "labelFontSize": 11,
-            "titleFontSize": 12,
+            "labelFontSize": TEXT,
+            "titleFontSize": TEXT * 1.08,
             "titleFontWeight": "normal",
-            "labelLimit": 220,
+            "labelLimit": 260,
             "labelOverlap": True,
+            "tickCount": 7,
         },
         "legend": {
             **text,
             "orient": "top",
             "direction": "horizontal",
-            "labelLimit": 220,
-            "labelFontSize": 11,
+            "labelLimit": 280,
+            "labelFontSize": TEXT,
             "symbolStrokeWidth": 2,
+            "symbolOpacity": 1,
             "title": None,
         },
         "header": {
             **text,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "labelLimit": 240,
+            "labelFontSize": TEXT,
+            "titleFontSize": TEXT,
+            "labelLimit": 260,
             "labelAnchor": "start",
         },
-        "text": {"color": "var(--chart-ink)", "fontSize": 11},
+        "text": {"color": "var(--chart-ink)", "fontSize": TEXT},
     }
 
 
@@ -127,7 +131,8 @@ def frame(layers: list[dict[str, Any]], rows: list[Row], **more: Any) -> dict[st
 def narrowed(spec: dict[str, Any]) -> dict[str, Any]:
     """The same chart for a screen of 360 px: less wide, shorter names beside the axis."""
     own = dict(spec["config"])
-    own["axisY"] = {"labelLimit": 105, "titleFontSize": 11}
+    own["axis"] = {**own["axis"], "tickCount": 4}
+    own["axisY"] = {"labelLimit": 130}
     own["legend"] = {**own["legend"], "columns": 1, "labelLimit": NARROW - 40}
     return {**spec, "width": NARROW, "config": own}
 

@@ -32,12 +32,12 @@ def over_time(
     y = {"type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 5}}
     layers: list[dict[str, Any]] = [
         {
-            "mark": {"type": "line", "strokeWidth": 0.9, "opacity": 0.6},
-            "encoding": {"x": x, "y": {**y, "field": "p50"}, **series(candidates)},
-        },
-        {
             "mark": {"type": "line", "strokeWidth": 2},
             "encoding": {"x": x, "y": {**y, "field": "p95"}, **series(candidates)},
+        },
+        {
+            "mark": {"type": "line", "strokeWidth": 0.9, "opacity": 0.6},
+            "encoding": {"x": x, "y": {**y, "field": "p50"}, **series(candidates)},
         },
     ]
     if limit is not None:

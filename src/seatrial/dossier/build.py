@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -11,15 +10,19 @@ from seatrial.charts import Figure
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.dossier import answer as first
-from seatrial.dossier import elimination, measured, recipe, sql
+from seatrial.dossier import decided, elimination, measured, recipe, sql
 from seatrial.dossier.escape import harmless
 from seatrial.dossier.figures import measured_figures
-from seatrial.dossier.flat import pairs, text_of
+from seatrial.dossier.flat import pairs
+from seatrial.dossier.limits import limits
 from seatrial.dossier.record import SCHEMA, Dossier, Section
 from seatrial.dossier.slo import slo_of
 from seatrial.dossier.trial import Document, Trial, open_trial
 from seatrial.dossier.words import Words, words
 from seatrial.store import encode, write_bytes
+
+BULKY = ("files", "lengths")
+"""Parts of a fingerprint that are too long for a list: they stand in fingerprint.json."""
 
 
 class DossierPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,13 +101,17 @@ def _dossier(trial: Trial, catalogue: Words) -> Dossier:
         facts=elimination.facts(trial),
         comparability=first.comparability(trial, catalogue),
         candidates=measured.candidates(trial, names, answered.chosen, slo),
+        slo=decided.slo_lines(trial),
+        differences=decided.differences(trial),
+        platform=decided.platform(trial, names),
+        steps=decided.steps(trial),
         figures=_figures(trial, catalogue, names),
         settings=measured.settings(trial, names),
         quality=_sections(trial.quality),
         probes=_sections(trial.probes),
         lifecycle=_sections(trial.lifecycle),
-        fingerprint=pairs(trial.fingerprint, leave_out=("files",)) if trial.fingerprint else [],
-        limits=_limits(trial, catalogue),
+        fingerprint=pairs(trial.fingerprint, leave_out=BULKY) if trial.fingerprint else [],
+        limits=limits(trial, catalogue),
         cells=measured.cell_lines(trial),
         recipe=recipe.recipe(trial),
         files=recipe.file_lines(trial),
@@ -120,7 +127,13 @@ def _figures(trial: Trial, catalogue: Words, names: list[str]) -> list[Figure]:
     if not any(trial.folder.glob("cells/*/*/requests.parquet")):
         return []
     with sql.database(trial.folder) as con:
-        return measured_figures(con, catalogue, names, slo_of(trial.workload))
+        return measured_figures(
+            con,
+            catalogue,
+            names,
+            slo_of(trial.workload),
+            telemetry=any(trial.folder.glob("cells/*/*/telemetry.parquet")),
+        )
 
 
 def _sections(documents: dict[str, Document]) -> list[Section]:
@@ -128,36 +141,6 @@ def _sections(documents: dict[str, Document]) -> list[Section]:
         Section(name=name, verdict=str(d.get("verdict") or ""), rows=pairs(d))
         for name, d in documents.items()
     ]
-
-
-def _limits(trial: Trial, catalogue: Words) -> list[str]:
-    """What the result cannot be carried over to: every scaling, the machine, the model."""
-    scaling = _scaling(trial)
-    lines = []
-    for name, value in scaling.items():
-        if value in (None, 1, 1.0):
-            continue
-        if name in ("rate", "scale"):
-            lines.append(catalogue("limits.rate", value=text_of(value)))
-        elif (isinstance(value, int | float) and "tokens" in name) or name.endswith("_scale"):
-            lines.append(catalogue("limits.scaled", name=name, value=text_of(value)))
-        else:
-            lines.append(catalogue("limits.other", name=name, value=text_of(value)))
-    if trial.cells:
-        lines += [catalogue("limits.machine"), catalogue("limits.model")]
-    return lines
-
-
-def _scaling(trial: Trial) -> dict[str, Any]:
-    stated = (trial.fingerprint or {}).get("scaling") or trial.workload.get("scaling")
-    if isinstance(stated, dict):
-        return stated
-    traffic = trial.workload.get("traffic") or {}
-    return {
-        k: v
-        for k, v in (traffic.items() if isinstance(traffic, dict) else ())
-        if k.endswith("scale") or k.startswith("max_") or k == "slice"
-    }
 
 
 def _inputs(trial: Trial) -> dict[str, str]:

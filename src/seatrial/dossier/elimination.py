@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from seatrial.dossier.decided import items
 from seatrial.dossier.flat import sentence, text_of
 from seatrial.dossier.record import EliminationRow, FactLine, ReasonLine
 from seatrial.dossier.trial import Document, Trial
@@ -20,7 +21,39 @@ def elimination(trial: Trial) -> list[EliminationRow]:
         for name, document in documents.items()
         if (found := _after(stage, name, document)) is not None
     ]
-    return [*rows, *after]
+    return [*rows, *after, *_excluded(trial)]
+
+
+def _excluded(trial: Trial) -> list[EliminationRow]:
+    """Who was on trial and is out by the decision: an SLO, the quality check, a limit."""
+    versions = (
+        {r.candidate: (r.engine, r.version) for r in trial.gate.candidates} if trial.gate else {}
+    )
+    rows = []
+    for item in items(trial.decision, "excluded"):
+        candidate = str(item.get("candidate", ""))
+        engine, version = versions.get(candidate, ("", None))
+        reason = ReasonLine(
+            constraint=str(item.get("constraint", "")),
+            verdict="infeasible",
+            says=sentence(item),
+            numbers={},
+            facts=[],
+            remedy=str(item.get("remedy", "")),
+            probe="",
+        )
+        rows.append(
+            EliminationRow(
+                candidate=candidate,
+                engine=engine,
+                version=version,
+                verdict="infeasible",
+                role="candidate",
+                stage="decision",
+                reasons=[reason],
+            )
+        )
+    return rows
 
 
 def _row(row: GateRow) -> EliminationRow:
@@ -51,8 +84,9 @@ def _after(stage: str, name: str, document: Document) -> EliminationRow | None:
     """A candidate that a later stage struck out: a required probe failed, a limit was broken."""
     failed = [
         p
-        for p in document.get("probes") or []
-        if isinstance(p, dict) and p.get("required") and p.get("verdict") == "fail"
+        for key in ("probes", "trials")
+        for p in items(document, key)
+        if p.get("verdict") == "fail" and p.get("required", True)
     ]
     if not failed and document.get("verdict") not in ("infeasible", "fail"):
         return None

@@ -13,6 +13,7 @@ from seatrial.charts import (
     Row,
     distribution,
     intervals,
+    lines,
     over_time,
     spans,
     steps,
@@ -35,6 +36,7 @@ class Maker(msgspec.Struct, frozen=True):
     words: Words
     candidates: list[str]
     slo: Slo
+    telemetry: bool
 
     def figure(self, id: str, query: str, columns: list[Column], chart: Chart) -> Figure | None:
         """The figure ``id`` with its words from the catalogue; None where the query has no rows."""
@@ -58,10 +60,18 @@ class Maker(msgspec.Struct, frozen=True):
 
 
 def measured_figures(
-    con: duckdb.DuckDBPyConnection, words: Words, candidates: list[str], slo: Slo
+    con: duckdb.DuckDBPyConnection,
+    words: Words,
+    candidates: list[str],
+    slo: Slo,
+    *,
+    telemetry: bool,
 ) -> list[Figure]:
-    """Every figure that the cells' Parquet files allow, in the order of the dossier."""
-    maker = Maker(con, words, candidates, slo)
+    """Every figure that the cells' Parquet files allow, in the order of the dossier.
+
+    ``telemetry``: whether the cells have telemetry.parquet with the engine's memory.
+    """
+    maker = Maker(con, words, candidates, slo, telemetry)
     found = [
         *(_distribution(maker, metric) for metric in ("ttft_ms", "tpot_ms", "e2e_ms")),
         *(_per_start(maker, metric) for metric in ("ttft_ms", "tpot_ms")),
@@ -69,6 +79,7 @@ def measured_figures(
         *(_over_time(maker, metric) for metric in ("ttft_ms", "tpot_ms")),
         _length_classes(maker),
         _behind_long(maker),
+        _memory(maker),
         _offered(maker),
         *(_lengths(maker, column) for column in ("input_tokens", "output_tokens")),
     ]
@@ -177,6 +188,24 @@ def _spans(
         )
 
     return maker.figure(id, query, columns, chart)
+
+
+def _memory(maker: Maker) -> Figure | None:
+    columns = [maker.column("candidate"), maker.column("start"), maker.column("t_s", "s")]
+    columns.append(maker.column("rss_mib", "MiB"))
+
+    def chart(rows: list[Row]) -> dict[str, Any]:
+        return lines(
+            rows,
+            candidates=maker.candidates,
+            y="rss_mib",
+            title=maker.words("axis.memory"),
+            time_title=maker.words("axis.time"),
+        )
+
+    if not maker.telemetry:
+        return None
+    return maker.figure("memory", sql.MEMORY, columns, chart)
 
 
 def _offered(maker: Maker) -> Figure | None:

@@ -2,15 +2,17 @@
 
 The page carries its own Content-Security-Policy: nothing may be fetched, and the only script that
 may run is the one whose hash stands in the policy, so that not even a hole in the escaping could
-run another. The whole of dossier.json is embedded as data, with ``<`` escaped.
+run another. The whole of dossier.json is embedded as data.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,6 +25,7 @@ from seatrial.dossier.words import Words, words
 from seatrial.stats.interval import Interval
 
 SHOWN_ROWS = 80
+PLAIN_ISLAND_BYTES = 60_000
 
 
 def page(dossier: Dossier) -> str:
@@ -55,12 +58,23 @@ def policy(script: str) -> str:
     )
 
 
-def data_island(dossier: Dossier) -> Markup:
-    """dossier.json for a ``<script type="application/json">``: no ``<``, ``>``, ``&`` in it."""
-    text = msgspec.json.encode(dossier).decode()
+class Island(NamedTuple):
+    """dossier.json inside the page: its media type and its text."""
+
+    type: str
+    text: Markup
+
+
+def data_island(dossier: Dossier) -> Island:
+    """dossier.json without ``<``, ``>``, ``&``; a large one as base64 of gzip (RFC 1952)."""
+    data = msgspec.json.encode(dossier)
+    if len(data) > PLAIN_ISLAND_BYTES:
+        packed = gzip.compress(data, compresslevel=9, mtime=0)
+        return Island("application/gzip", Markup(base64.b64encode(packed).decode()))
+    text = data.decode()
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)
+    return Island("application/json", Markup(text))
 
 
 def draw(figure: Figure, *, narrow: bool = False) -> Markup | None:

@@ -41,6 +41,58 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     basis: str
 
 
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """low, best, high; None is an open end or not known."""
+
+    low: float | None
+    best: float | None
+    high: float | None
+
+
+class SloLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One SLO upon one candidate; ``attained`` is the share of requests within its limit."""
+
+    candidate: str
+    slo: str
+    limit: float | None
+    value: float | None
+    attained: Span | None
+    needed: float | None
+    verdict: str
+    says: str
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """``a`` against ``b`` over server starts; ``decided`` if the rule used it."""
+
+    metric: str
+    a: str
+    b: str
+    outcome: str
+    scale: str
+    ratio: Span | None
+    delta: Span | None
+    margin: float | None
+    starts: list[int]
+    decided: bool
+
+
+class PlatformRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One quantity of running it; ``values`` in the order of the measured candidates."""
+
+    key: str
+    unit: str
+    values: list[Span | None]
+
+
+class StepLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of the decision's rule: what it found, hashes of what it read."""
+
+    rule: str
+    says: str
+    inputs: dict[str, str]
+
+
 class ReasonLine(msgspec.Struct, frozen=True, kw_only=True):
     """One reason of the elimination table; ``facts`` are ids that stand in ``facts``."""
 
@@ -194,6 +246,10 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
     facts: list[FactLine]
     comparability: Comparability | None
     candidates: list[CandidateLine]
+    slo: list[SloLine]
+    differences: list[Difference]
+    platform: list[PlatformRow]
+    steps: list[StepLine]
     figures: list[Figure]
     settings: Settings
     quality: list[Section]

@@ -191,6 +191,18 @@ SELECT floor(t_s / width) * width AS t_s, (floor(t_s / width) + 1) * width AS to
 FROM r, w GROUP BY floor(t_s / width), width ORDER BY 1"""
 
 
+MEMORY = f"""\
+WITH t AS (SELECT filename, t_ns, engine_rss_bytes AS rss,
+    (t_ns - min(t_ns) OVER (PARTITION BY filename)) / 1e9 AS t_s
+  FROM read_parquet('cells/*/*/telemetry.parquet', filename = true, union_by_name = true)),
+w AS (SELECT greatest(max(t_s) / {BINS}, 1e-3) AS width FROM t)
+SELECT c.candidate, c."start", round(floor(t_s / width) * width, 3) AS t_s,
+  round(max(rss) / 1048576, 2) AS rss_mib
+FROM t JOIN cells c ON t.filename = replace(c.filename, 'cell.json', 'telemetry.parquet'), w
+WHERE c.valid AND rss IS NOT NULL
+GROUP BY c.candidate, c."start", floor(t_s / width), width ORDER BY 1, 2, 3"""
+
+
 def lengths(column: str) -> str:
     """A histogram of ``input_tokens`` or ``output_tokens`` as offered, bins of equal ratio."""
     return f"""\
