@@ -98,8 +98,10 @@ def read_release(
     sink = progress or Silent()
     file = release_file(engine, version, index)
     sink.step("facts", f"reading {file.name}")
-    source = Source(open_release(file, index), file.version)
-    return read_source(extractor(engine), source, file.version, file.uploaded, deep=deep)
+    reader = extractor(engine)
+    version = reader.spelled(file.version)
+    source = Source(open_release(file, index), version)
+    return read_source(reader, source, version, file.uploaded, deep=deep)
 
 
 def read_source(

@@ -1,8 +1,9 @@
 """Order among an engine's versions.
 
 Three spellings occur: Python's (``0.33.0``, ``1.3.0rc29``, ``0.9.0.post1``, ``0.26.1rc1.dev608``;
-PEP 440), tags with a leading v (``v3.3.7``), and llama.cpp's build numbers (``b11549``, or the last
-part of the wheel xllamacpp's ``2026.10.11549``). A commit has no order: it sorts before all.
+PEP 440), tags with a leading v (``v3.3.7``), and llama.cpp's build numbers (``b11549``, ``11549``,
+or the last part of the wheel xllamacpp's ``2026.10.11549``). A commit has no order: it sorts
+before all.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Key = tuple[tuple[int, ...], int, int, int, int]
 def key(version: str) -> Key:
     """A sort key; versions that are not understood sort before all others."""
     text = version.strip()
-    build = re.fullmatch(r"(?:b|2026\.\d+\.)(\d{3,6})", text)
+    build = re.fullmatch(r"(?:b|20\d\d\.\d+\.)?(\d{3,6})(?:\.\d)?", text)
     if build:
         return ((int(build[1]),), _FINAL, 0, 0, 1 << 30)
     found = _PEP440.fullmatch(text)
@@ -42,6 +43,12 @@ def key(version: str) -> Key:
         return (release, _PHASE[found["pre"].lower()], int(found["pre_n"] or 0), post, dev)
     phase = -1 if found["dev"] and not found["post"] else _FINAL
     return (release, phase, 0, post, dev)
+
+
+def build_name(version: str) -> str:
+    """llama.cpp's own spelling of a build number; other text is given back as it is."""
+    found = re.fullmatch(r"(?:b|20\d\d\.\d+\.)?(\d{3,6})(?:\.\d)?", version.strip())
+    return f"b{found[1]}" if found else version
 
 
 def is_prerelease(version: str) -> bool:

@@ -171,6 +171,9 @@ class Module:
         for argument in node.args:
             if isinstance(argument, (ast.List, ast.Tuple)):
                 for pair in argument.elts:
+                    if (other := _items_of(pair)) is not None:
+                        yield from self._expand(other, bound, depth + 1)
+                        continue
                     if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2:
                         raise Unresolved(text_of(pair))
                     key = self._key(pair.elts[0], bound, depth)
@@ -295,6 +298,16 @@ def _bindings(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
             yield node.target.id, node.value
     elif hasattr(ast, "TypeAlias") and isinstance(node, ast.TypeAlias):
         yield node.name.id, node.value
+
+
+def _items_of(node: ast.expr) -> ast.expr | None:
+    """X of ``*X.items()`` and ``*list(X.items())``."""
+    inner = node.value if isinstance(node, ast.Starred) else None
+    if isinstance(inner, ast.Call) and text_of(inner.func) == "list" and inner.args:
+        inner = inner.args[0]
+    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        return inner.func.value if inner.func.attr == "items" else None
+    return None
 
 
 def _unpack(target: ast.expr, value: Any) -> Iterator[tuple[str, Any]]:

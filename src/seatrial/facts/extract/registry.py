@@ -7,12 +7,14 @@ whose facts are read from a tree at a named commit.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
 from seatrial.core.errors import UsageError
 from seatrial.facts.extract.findings import Findings
+from seatrial.facts.version import build_name
 
 
 class Extract(Protocol):
@@ -26,7 +28,8 @@ class Extractor(msgspec.Struct, frozen=True, kw_only=True):
     """One engine's reader.
 
     ``module`` is imported when used; ``prefer`` is the kind of artefact; ``signs`` are members of
-    which one must be there for a folder or file to be this engine.
+    which one must be there for a folder or file to be this engine; ``spelled`` turns the index's
+    version into the engine's own.
     """
 
     engine: str
@@ -34,6 +37,7 @@ class Extractor(msgspec.Struct, frozen=True, kw_only=True):
     project: str | None
     prefer: str
     signs: tuple[str, ...]
+    spelled: Callable[[str], str] = str
 
     def load(self) -> Extract:
         """The module's ``extract``."""
@@ -70,6 +74,49 @@ EXTRACTORS: dict[str, Extractor] = {
             project="lmdeploy",
             prefer="wheel",
             signs=("lmdeploy/turbomind/supported_models.py",),
+        ),
+        Extractor(
+            engine="tensorrt-llm",
+            module="tensorrt_llm",
+            project="tensorrt-llm",
+            prefer="sdist",
+            signs=("tensorrt_llm/llmapi/llm_args.py", "tensorrt_llm/_torch/models/*", "PKG-INFO"),
+        ),
+        Extractor(
+            engine="llama.cpp",
+            module="llama_cpp",
+            project="xllamacpp",
+            prefer="sdist",
+            signs=("*src/llama-arch.cpp",),
+            spelled=build_name,
+        ),
+        Extractor(
+            engine="ollama",
+            module="ollama",
+            project=None,
+            prefer="tree",
+            signs=("convert/convert.go",),
+        ),
+        Extractor(
+            engine="mlc-llm",
+            module="mlc_llm",
+            project=None,
+            prefer="tree",
+            signs=("python/mlc_llm/model/model.py",),
+        ),
+        Extractor(
+            engine="tgi",
+            module="tgi",
+            project=None,
+            prefer="tree",
+            signs=("server/text_generation_server/models/__init__.py",),
+        ),
+        Extractor(
+            engine="transformers",
+            module="transformers",
+            project="transformers",
+            prefer="wheel",
+            signs=("*transformers/models/auto/modeling_auto.py",),
         ),
     )
 }

@@ -13,7 +13,18 @@ from collections.abc import Iterator
 from seatrial.facts.extract.findings import Findings
 from seatrial.facts.extract.pyast import Module, text_of
 
-_VERBS = {"get", "post", "put", "delete", "patch", "head", "options", "websocket", "route"}
+_VERBS = {
+    "get",
+    "post",
+    "put",
+    "delete",
+    "patch",
+    "head",
+    "options",
+    "websocket",
+    "route",
+    "api_route",
+}
 _OWNER = re.compile(r"(^|\.|_)(app|router|\w*router|\w*app)$", re.IGNORECASE)
 
 
@@ -90,7 +101,7 @@ def _route(
     if path is None or not _OWNER.search(owner):
         return
     method = call.func.attr.upper()
-    if method in ("ROUTE",):
+    if method.endswith("ROUTE"):
         for verb in _methods(call) or ["GET"]:
             yield path, verb, call.lineno, test
     else:

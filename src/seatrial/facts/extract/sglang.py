@@ -21,7 +21,6 @@ from seatrial.facts.extract.metrics import add_metrics
 from seatrial.facts.extract.pyast import Item, Module, statements, text_of
 from seatrial.facts.extract.quantmethods import add_method
 from seatrial.facts.extract.routes import add_routes
-from seatrial.facts.extract.textscan import Text
 
 NAME = "sglang"
 VERSION = 1
@@ -31,7 +30,9 @@ _QUANT = "sglang/srt/layers/quantization/__init__.py"
 _CHOICES = "sglang/srt/arg_groups/choices.py"
 _ARGS = "sglang/srt/server_args.py"
 _ATTENTION = "sglang/srt/layers/attention/attention_registry.py"
-_ENTRY = r"^[ \t]*EntryClass\s*(?::[^=\n]+)?=\s*(?P<names>\[[^\]]*\]|\([^)]*\)|[\w.]+)"
+_ENTRY = re.compile(
+    r"^[ \t]*EntryClass\s*(?::[^=\n]+)?=\s*(?P<names>\[[^\]]*\]|\([^)]*\)|[\w.]+)", re.MULTILINE
+)
 _SPEC = "sglang/srt/speculative/spec_info.py"
 
 
@@ -154,8 +155,8 @@ def architectures(findings: Findings, paths: list[str]) -> None:
     of one; the text is searched for it, and its names are cut out of it.
     """
     for path in paths:
-        text = Text(path, findings.source.text(path))
-        for hit in text.find(_ENTRY):
+        text = findings.source.text(path)
+        for hit in _ENTRY.finditer(text):
             listed = re.sub(r"#[^\n]*", lambda m: " " * len(m[0]), hit["names"])
             for name in re.finditer(r"[A-Za-z_][\w.]*", listed):
                 findings.add(
@@ -163,7 +164,7 @@ def architectures(findings: Findings, paths: list[str]) -> None:
                     name[0].rpartition(".")[2],
                     "native",
                     path,
-                    hit.line_of("names") + listed.count("\n", 0, name.start()),
+                    text.count("\n", 0, hit.start("names") + name.start()) + 1,
                     detail={"module": path.rpartition("/")[2].removesuffix(".py")},
                 )
     if findings.source.glob("sglang/srt/models/transformers.py"):

@@ -34,7 +34,9 @@ from seatrial.store import write_bytes
 
 MEMBER_MAX = 32 << 20
 _TREE_FILES_MAX = 200_000
-_RECORD_MAX = 64 << 20
+_SMALL = 1 << 20
+_SMALL_TOTAL = 256 << 20
+_SOURCE = (".py", ".cpp", ".h", ".hpp", ".cu", ".cuh", ".txt", ".go", ".rs", ".json", "PKG-INFO")
 
 
 class Artefact(Protocol):
@@ -196,7 +198,11 @@ def local_wheel(path: Path) -> Wheel:
 
 
 class Sdist:
-    """A .tar.gz file, hashed as a whole. Read once, front to back: tar has no directory."""
+    """A .tar.gz file, hashed as a whole.
+
+    A tar has no directory, so every look goes through all of it: source files of up to 1 MiB are
+    kept in memory at the first one (256 MiB at most in total), larger members are read again.
+    """
 
     def __init__(self, path: Path, *, name: str | None = None) -> None:
         self._path = path
@@ -220,9 +226,21 @@ class Sdist:
         return list(self._sizes)
 
     def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """One pass over the archive for all of them."""
+        """Small members from memory, the others in one pass over the archive."""
         wanted = {p for p in paths if p in self._sizes}
-        return {_inside(m.name): data for m, data in self._walk(wanted) if data is not None}
+        found = {p: self._small[p] for p in wanted if p in self._small}
+        if rest := wanted - found.keys():
+            found |= {_inside(m.name): d for m, d in self._walk(rest) if d is not None}
+        return found
+
+    @cached_property
+    def _small(self) -> dict[str, bytes]:
+        kept, total = set(), 0
+        for path, size in self._sizes.items():
+            if size <= _SMALL and path.endswith(_SOURCE) and total + size <= _SMALL_TOTAL:
+                kept.add(path)
+                total += size
+        return {_inside(m.name): d for m, d in self._walk(kept) if d is not None}
 
     def checked(self, path: str, data: bytes) -> bool:
         """The whole file was hashed: every member is covered by that."""
