@@ -36,18 +36,16 @@ def profile(
     map: Columns of a CSV or JSON lines file: arrival=COL,input_tokens=COL,output_tokens=COL,...
     out: Also write the fingerprint to this file.
     """
-    from seatrial import trace as traces
     from seatrial.core.errors import UsageError
     from seatrial.store import write
-    from seatrial.workload import fingerprint
+    from seatrial.workload.profiling import profile as profile_files
 
     if not trace:
         raise UsageError("no trace was given", remedy="seatrial profile FILE...")
     console = Console(as_json=json, quiet=quiet)
-    table = traces.load(
+    found = profile_files(
         list(trace), format=format, mapping=mapping_of(map), progress=console.progress
     )
-    found = fingerprint(table)
     console.document(found)
     if not json:
         show(console, found)

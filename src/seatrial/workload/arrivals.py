@@ -99,5 +99,9 @@ def on_share(arrival_ns: Ints, span: int) -> float | None:
     """
     n = len(arrival_ns)
     gaps = np.diff(arrival_ns)
-    limit = span / (n - 1) * np.log(1000 * n)
-    return float(1 - gaps[gaps > limit].sum() / span)
+    return float(1 - gaps[gaps > pause_limit(n, span)].sum() / span)
+
+
+def pause_limit(n: int, span: int) -> float:
+    """The gap, in the unit of ``span``, above which ``on_share`` sees a pause."""
+    return float(span / (n - 1) * np.log(1000 * n))

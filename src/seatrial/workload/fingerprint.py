@@ -80,7 +80,9 @@ def fingerprint(
         ttft_ms=milliseconds(table.ttft_ns),
         e2e_ms=milliseconds(table.e2e_ns),
         drift=drift(table),
-        pressure=press.pressure(table, when, reuse, reference),
+        pressure=press.pressure(
+            press.windows_of(table), when, reuse, reference, press.structured_share(table)
+        ),
         missing=missing,
         notes=notes,
         rows=RowCount(

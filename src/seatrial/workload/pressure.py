@@ -23,10 +23,11 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from seatrial.core.units import NS_PER_S
 from seatrial.trace import RequestTable
+from seatrial.trace.table import Ints
+from seatrial.workload.lengths import Floats
 from seatrial.workload.profile import Arrivals, Family, Prefix, Pressure, PressureLabel
 
 WINDOW_S = 10
@@ -76,29 +77,84 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Costs:
-    """Device-seconds per request, and what one request alone would take."""
+class Windows:
+    """Sums over the requests of each 10 s window that has any; one window without times.
 
-    prefill: NDArray[np.float64]
-    decode: NDArray[np.float64]
-    alone: NDArray[np.float64]
+    Every demand above is linear in these sums, so they are all that pressure needs of a trace of
+    any size. ``place`` are numbers of windows from the first arrival.
+    """
+
+    place: Ints
+    n: Floats
+    i: Floats
+    ii: Floats
+    o: Floats
+    oi: Floats
+    oo: Floats
+    span_s: float
+
+    @property
+    def requests(self) -> float:
+        """Requests with both lengths."""
+        return float(self.n.sum())
+
+
+def windows_of(table: RequestTable) -> Windows | None:
+    """The sums of a table; None where it lacks one of the lengths."""
+    if table.input_tokens is None or table.output_tokens is None:
+        return None
+    both = (table.input_tokens >= 0) & (table.output_tokens >= 0)
+    if not both.any():
+        return None
+    i = table.input_tokens[both].astype(np.float64)
+    o = table.output_tokens[both].astype(np.float64)
+    bins, span_s = np.zeros(len(i), dtype=np.int64), 0.0
+    if table.arrival_ns is not None:
+        bins = table.arrival_ns[both] // (WINDOW_S * NS_PER_S)
+        span_s = float(table.arrival_ns[-1]) / NS_PER_S
+    place, at = np.unique(bins, return_inverse=True)
+
+    def total(values: Floats) -> Floats:
+        counted = np.bincount(at.reshape(-1), weights=values, minlength=len(place))
+        return np.asarray(counted, dtype=np.float64)
+
+    return Windows(
+        place, total(np.ones_like(i)), total(i), total(i * i), total(o), total(o * i),
+        total(o * o), span_s,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """Device-seconds per window, and what its requests would take alone."""
+
+    prefill: Floats
+    decode: Floats
+    alone: Floats
     context: float
 
 
 def pressure(
-    table: RequestTable, when: Arrivals | None, reuse: Prefix | None, reference: Reference
+    sums: Windows | None,
+    when: Arrivals | None,
+    reuse: Prefix | None,
+    reference: Reference,
+    structured: float,
 ) -> Pressure:
-    """The label, its arithmetic in words, and what it means for a benchmark."""
-    costs = _costs(table, reference)
-    if costs is None:
+    """The label, its arithmetic in words, and what it means for a benchmark.
+
+    ``structured``: share of requests with a schema or tools.
+    """
+    if sums is None:
         return _not_derivable(reference)
+    costs = _costs(sums, reference)
     hit = 0.0 if reuse is None else _hit(reuse, reference)
-    per = 1.0 if when is None else when.rate_per_s
-    prefill = float(costs.prefill.mean()) * per
+    per = (1.0 if when is None else when.rate_per_s) / sums.requests
+    prefill = float(costs.prefill.sum()) * per
     loads = {
         "prefill": prefill * (1 - hit),
         "prefix_cache": prefill * hit,
-        "decode_kv": float(costs.decode.mean()) * per,
+        "decode_kv": float(costs.decode.sum()) * per,
     }
     because = f"prefill {loads['prefill']:.3g}, "
     if reuse is None:
@@ -113,16 +169,16 @@ def pressure(
         unit = "device-seconds per request"
         label = _largest(loads)
         because = f"in {unit}: {because}; no arrival times, so queueing cannot be said"
-        return _made(label, because, reference, loads, table)
-    busy, devices = _busiest(table, costs, hit)
+        return _made(label, because, reference, loads, structured)
+    busy, devices = _busiest(sums, costs, hit)
     loads["queueing"] = max(0.0, busy - devices)
-    flight = per * float(costs.alone.mean())
+    flight = per * float(costs.alone.sum())
     because = (
         f"in devices kept busy: {because}; the busiest 10 s in a hundred needs {busy:.3g}, the "
         f"mean fits on {devices}; in flight on average {flight:.3g} (Little's law)"
     )
     label = "nothing" if flight < 1 and busy <= 1 else _largest(loads)
-    return _made(label, because, reference, loads, table)
+    return _made(label, because, reference, loads, structured)
 
 
 def _largest(loads: dict[str, float]) -> PressureLabel:
@@ -130,22 +186,17 @@ def _largest(loads: dict[str, float]) -> PressureLabel:
     return max(names, key=lambda name: loads.get(name, 0.0))
 
 
-def _costs(table: RequestTable, reference: Reference) -> _Costs | None:
-    if table.input_tokens is None or table.output_tokens is None or table.n == 0:
-        return None
-    both = (table.input_tokens >= 0) & (table.output_tokens >= 0)
-    if not both.any():
-        return None
-    i = np.where(both, table.input_tokens, 0).astype(np.float64)
-    o = np.where(both, table.output_tokens, 0).astype(np.float64)
-    flops = 2 * reference.parameters * i + 2 * reference.layers * reference.width * i * i
+def _costs(sums: Windows, reference: Reference) -> _Costs:
+    flops = 2 * reference.parameters * sums.i + 2 * reference.layers * reference.width * sums.ii
     prefill = flops / (reference.peak_flops * reference.flops_share)
-    context = float((o * (i + o / 2)).sum() / o.sum()) if o.sum() else 0.0
+    answered = float(sums.o.sum())
+    weighted = sums.oi + sums.oo / 2  # o (i + o / 2), summed
+    context = float(weighted.sum()) / answered if answered else 0.0
     batch = max(1.0, reference.kv_tokens / context) if context else 1.0
     speed = reference.bandwidth * reference.bandwidth_share
-    own = (i + o / 2) * reference.kv_bytes_per_token
-    decode = o * (reference.weight_bytes / batch + own) / speed
-    alone = prefill + o * (reference.weight_bytes + own) / speed
+    own = weighted * reference.kv_bytes_per_token
+    decode = (sums.o * reference.weight_bytes / batch + own) / speed
+    alone = prefill + (sums.o * reference.weight_bytes + own) / speed
     return _Costs(prefill, decode, alone, context)
 
 
@@ -159,18 +210,18 @@ def _hit(reuse: Prefix, reference: Reference) -> float:
     return reuse.lru.get(str(cache_blocks(reference, reuse.block_tokens)), 0.0)
 
 
-def _busiest(table: RequestTable, costs: _Costs, hit: float) -> tuple[float, int]:
-    """(load of the 99th percentile of 10 s windows, whole devices that carry the mean)."""
-    assert table.arrival_ns is not None
+def _busiest(sums: Windows, costs: _Costs, hit: float) -> tuple[float, int]:
+    """(load of the 99th percentile of 10 s windows, whole devices that carry the mean).
+
+    One in a hundred because an SLO on a 99th percentile allows that many; 10 s because a queue of
+    that length is past any interactive TTFT.
+    """
     work = costs.prefill * (1 - hit) + costs.decode
-    bins = table.arrival_ns // (WINDOW_S * NS_PER_S)
-    kept, place = np.unique(bins, return_inverse=True)
-    load = np.bincount(place.reshape(-1), weights=work) / WINDOW_S
-    windows = int(bins[-1]) + 1
-    empty = windows - len(kept)
-    rank = int(np.ceil(0.99 * windows)) - 1 - empty
-    busy = 0.0 if rank < 0 else float(np.sort(load)[min(rank, len(load) - 1)])
-    span_s = max(float(table.arrival_ns[-1]) / NS_PER_S, float(WINDOW_S))
+    load = np.sort(work) / WINDOW_S
+    windows = max(int(sums.place.max()), int(sums.span_s // WINDOW_S)) + 1
+    rank = int(np.ceil(0.99 * windows)) - 1 - (windows - len(load))
+    busy = 0.0 if rank < 0 else float(load[min(rank, len(load) - 1)])
+    span_s = max(sums.span_s, float(WINDOW_S))
     return busy, max(1, int(np.ceil(work.sum() / span_s)))
 
 
@@ -179,12 +230,8 @@ def _made(
     because: str,
     reference: Reference,
     loads: dict[str, float],
-    table: RequestTable,
+    structured: float,
 ) -> Pressure:
-    structured = max(
-        (float(table.features[k].mean()) for k in ("schema", "tools") if k in table.features),
-        default=0.0,
-    )
     family: Family = "multi_tenant_chat"
     if label == "nothing":
         family = "single_user"
@@ -198,6 +245,12 @@ def _made(
         reference=reference.name,
         loads=loads,
     )
+
+
+def structured_share(table: RequestTable) -> float:
+    """Share of requests with a schema or tools, whichever is larger; 0 where nothing is logged."""
+    shares = (table.features[k].mean() for k in ("schema", "tools") if k in table.features)
+    return max(map(float, shares), default=0.0)
 
 
 def _not_derivable(reference: Reference) -> Pressure:

@@ -53,7 +53,7 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True):
     peak_to_mean_minute_full_bins: float | None
     interarrival_s: Distribution | None
     share_zero_interarrival: float | None
-    distinct_timestamps: int
+    distinct_timestamps: int | None
     on_share: float | None
     per_minute: list[int] | None
     per_hour_of_day: list[float] | None

@@ -32,6 +32,7 @@ NAMES = (
     "gateways",
     "access_log",
     "bench_results",
+    "parquet",
     "generic",
 )
 

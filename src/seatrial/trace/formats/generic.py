@@ -24,10 +24,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "input_tokens": (
         "input_tokens", "prompt_tokens", "num_prefill_tokens", "input_length", "prompt_len",
         "prompt_length", "context_tokens", "input_len", "request tokens", "isl", "in_tokens",
+        "contexttokens",
     ),
     "output_tokens": (
         "output_tokens", "completion_tokens", "generated_tokens", "num_decode_tokens",
-        "output_length", "output_len", "response tokens", "osl", "out_tokens",
+        "output_length", "output_len", "response tokens", "osl", "out_tokens", "generatedtokens",
     ),
     "session": ("session", "session_id", "conversation_id", "chat_id"),
     "turn": ("turn",),

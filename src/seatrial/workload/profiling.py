@@ -1,0 +1,51 @@
+"""From paths to a fingerprint: in memory, or out of core where the log is large and flat.
+
+The two ways give the same numbers (a test holds them together); the second leaves out what needs
+whole requests. It is taken for flat CSV and Parquet beyond ``LARGE_BYTES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from seatrial import trace
+from seatrial.core.progress import Progress
+from seatrial.trace.rows import TokenCounter
+from seatrial.trace.source import expand
+from seatrial.workload.columns import recognise
+from seatrial.workload.fingerprint import fingerprint
+from seatrial.workload.outofcore import profile_files
+from seatrial.workload.pressure import Reference
+from seatrial.workload.profile import Fingerprint
+
+LARGE_BYTES = 64 << 20
+_FLAT_FORMATS = (None, "azure-csv", "vidur", "lengths", "generic", "parquet")
+
+
+def profile(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    format: str | None = None,
+    mapping: dict[str, str] | None = None,
+    count: TokenCounter | None = None,
+    reference: Reference | None = None,
+    out_of_core: bool | None = None,
+    progress: Progress | None = None,
+) -> Fingerprint:
+    """The fingerprint of files, whatever their size.
+
+    Args:
+        out_of_core: force one way; None: by size and kind.
+
+    Raises:
+        UsageError: as ``trace.load``.
+    """
+    files = expand(paths)
+    large = sum(path.stat().st_size for path in files) > LARGE_BYTES
+    if out_of_core or (out_of_core is None and large and format in _FLAT_FORMATS):
+        columns = recognise(files, mapping or {})
+        if columns is not None:
+            return profile_files(files, columns, reference=reference, progress=progress)
+    table = trace.load(list(files), format=format, mapping=mapping, count=count, progress=progress)
+    return fingerprint(table, reference=reference)
