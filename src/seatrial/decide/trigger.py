@@ -28,8 +28,11 @@ HISTOGRAMS: dict[tuple[str, str], str] = {
     ("sglang", "itl_ms"): "sglang:inter_token_latency_seconds",
     ("sglang", "e2e_ms"): "sglang:e2e_request_latency_seconds",
     ("tensorrt-llm", "ttft_ms"): "trtllm_time_to_first_token_seconds",
+    ("tensorrt-llm", "tpot_ms"): "trtllm_time_per_output_token_seconds",
     ("tensorrt-llm", "e2e_ms"): "trtllm_e2e_request_latency_seconds",
     ("lmdeploy", "ttft_ms"): "lmdeploy:time_to_first_token_seconds",
+    ("lmdeploy", "itl_ms"): "lmdeploy:iter_token_latency",
+    ("lmdeploy", "tpot_ms"): "lmdeploy:time_per_output_token_seconds",
     ("lmdeploy", "e2e_ms"): "lmdeploy:e2e_request_latency_seconds",
 }
 WAITING: dict[str, str] = {
@@ -40,7 +43,7 @@ WAITING: dict[str, str] = {
     "llama.cpp": "llamacpp:requests_deferred",
     "tgi": "tgi_queue_size",
 }
-_MEAN_TPOT: dict[str, tuple[str, str]] = {
+MEAN_TPOT: dict[str, tuple[str, str]] = {
     "llama.cpp": ("llamacpp:tokens_predicted_seconds_total", "llamacpp:tokens_predicted_total"),
 }
 
@@ -55,8 +58,8 @@ def expression(engine: str, metric: str) -> str | None:
     if histogram and key == "mean":
         parts = (f"sum(rate({histogram}_{part}[{WINDOW}]))" for part in ("sum", "count"))
         return "1000 * " + " / ".join(parts)
-    if name == "tpot_ms" and key == "mean" and engine in _MEAN_TPOT:
-        return "1000 * " + " / ".join(f"sum(rate({c}[{WINDOW}]))" for c in _MEAN_TPOT[engine])
+    if name == "tpot_ms" and key == "mean" and engine in MEAN_TPOT:
+        return "1000 * " + " / ".join(f"sum(rate({c}[{WINDOW}]))" for c in MEAN_TPOT[engine])
     return None
 
 
@@ -78,7 +81,7 @@ def triggers(
         found.append(_trigger(engine, link, bound, why))
     warnings = found[1:]
     tpot = _bound(mean_tpot_ms, upper=True)
-    if engine in _MEAN_TPOT and tpot is not None and not link.metric.startswith("tpot_ms.mean"):
+    if engine in MEAN_TPOT and tpot is not None and not link.metric.startswith("tpot_ms.mean"):
         mean = Objective(metric="tpot_ms.mean", log=True, higher_is_better=False)
         warnings.append(_trigger(engine, mean, tpot, "slower decoding than any start is likely to"))
     if engine in WAITING:

@@ -22,7 +22,6 @@ from seatrial.store import write
 from seatrial.workload.spec import Budget, Slo, Trial, Workload
 from seatrial.workload.spec import Model as SpecModel
 
-
 DB = duckdb.connect(config={"threads": 1})
 
 
