@@ -11,6 +11,7 @@ from seatrial.cli.console import Console
 
 if TYPE_CHECKING:
     from seatrial.quality import QualityResult
+    from seatrial.quality.tasks import TaskResult
     from seatrial.trial.candidate import TrialCandidate
     from seatrial.workload import LoadedWorkload
 
@@ -24,7 +25,13 @@ Quiet = Annotated[bool, Parameter(negative=(), help="No progress on stderr.")]
 
 @app.default
 def quality(
-    workload: Path, /, *, out: Path | None = None, json: Json = False, quiet: Quiet = False
+    workload: Path,
+    /,
+    *,
+    out: Path | None = None,
+    tasks: list[str] | None = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> int:
     """Start each candidate, put the fixed prompts to it, compare with the reference.
 
@@ -35,6 +42,7 @@ def quality(
     ----------
     workload: The workload file (YAML); its candidates are asked.
     out: The trial's folder; trials/NAME under the working directory if not given.
+    tasks: Task suites to put as well: gsm8k, bbh, ifeval, schema, tools, or a file of JSON lines.
     """
     from seatrial.trial.candidate import reference_of
     from seatrial.trial.check import check_quality
@@ -53,7 +61,55 @@ def quality(
         results = check_quality(
             folder, candidates, reference, spec=loaded.spec, progress=console.progress
         )
-    return _report(console, results, reference.id, folder.path)
+        scored = _tasks(tasks, loaded, folder.file("quality"), candidates, reference.id, console)
+    return _report(console, results, scored, reference.id, folder.path)
+
+
+def _tasks(
+    names: list[str] | None,
+    loaded: LoadedWorkload,
+    folder: Path,
+    candidates: list[TrialCandidate],
+    reference: str,
+    console: Console,
+) -> list[TaskResult]:
+    """Put the task suites to every candidate; finished ones are kept."""
+    from seatrial.core.ids import sha256_value
+    from seatrial.engines import settings_for, start
+    from seatrial.quality.task import SUITES, load_items, shipped
+    from seatrial.quality.tasks import Scores, ask_tasks, compare_tasks
+    from seatrial.store import read, write
+
+    items = [
+        item
+        for name in names or []
+        for item in (shipped(name) if name in SUITES else load_items(Path(name)))
+    ]
+    if not items:
+        return []
+    scores: dict[str, Scores] = {}
+    for candidate in candidates:
+        path = folder / f"{candidate.id}.tasks-{sha256_value(items)[:8]}.json"
+        if not path.exists():
+            with start(
+                candidate.spec,
+                artefact=candidate.artefact,
+                settings=settings_for(loaded.spec, candidate.spec),
+                log=folder / f"{candidate.id}.tasks.log",
+                progress=console.progress,
+            ) as engine:
+                seed = loaded.spec.trial.seed
+                found = ask_tasks(
+                    engine, items, candidate=candidate.id, seed=seed, progress=console.progress
+                )
+            write(path, found)
+        scores[candidate.id] = read(path, Scores)
+    return [
+        result
+        for name, mine in scores.items()
+        if name != reference
+        for result in compare_tasks(scores[reference], mine)
+    ]
 
 
 def _candidates(loaded: LoadedWorkload, console: Console) -> list[TrialCandidate]:
@@ -87,7 +143,11 @@ def _candidates(loaded: LoadedWorkload, console: Console) -> list[TrialCandidate
 
 
 def _report(
-    console: Console, results: dict[str, QualityResult], reference: str, folder: Path
+    console: Console,
+    results: dict[str, QualityResult],
+    scored: list[TaskResult],
+    reference: str,
+    folder: Path,
 ) -> int:
     import msgspec
 
@@ -106,13 +166,18 @@ def _report(
     worst = max(judged, key=lambda result: _RANK[result.verdict])
     document = msgspec.to_builtins(worst)
     document["results"] = msgspec.to_builtins(list(results.values()))
+    document["tasks"] = msgspec.to_builtins(scored)
+    verdicts = [worst.verdict, *(result.verdict for result in scored)]
+    document["verdict"] = max(verdicts, key=_RANK.__getitem__)
     console.document(document)
     console.title(f"quality against {reference}")
     columns = ("candidate", "verdict", "KL nats", "95 %", "margin", "first token", "95 %", "floor")
     console.table(columns, [_row(result) for result in results.values()], right={2, 4, 5, 7})
     console.line(worst.rule)
+    for result in scored:
+        console.line(f"{result.candidate}: {result.verdict}; {result.says}")
     console.done([folder / "quality"])
-    return _EXIT[worst.verdict]
+    return _EXIT[str(document["verdict"])]
 
 
 def _row(result: QualityResult) -> tuple[str, ...]:
