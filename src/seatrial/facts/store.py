@@ -308,9 +308,13 @@ class FactStore:
             raise _damaged(place, str(error)) from error
 
     def _documented(self, engine: str) -> list[Documented]:
+        """Hand-entered facts: the engine's own file, and what the gate's cases rest on."""
         if engine not in self._documents:
-            path = resources.files("seatrial.facts").joinpath(f"documented/{engine}.json")
-            self._documents[engine] = decode_documented(path.read_bytes()) if path.is_file() else []
+            folder = resources.files("seatrial.facts").joinpath("documented")
+            files = (folder.joinpath(f"{engine}.json"), folder.joinpath(f"gate/{engine}.json"))
+            self._documents[engine] = [
+                entry for f in files if f.is_file() for entry in decode_documented(f.read_bytes())
+            ]
         return self._documents[engine]
 
     def documented(self, engine: str, predicate: str) -> list[Fact]:
