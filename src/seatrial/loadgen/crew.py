@@ -36,7 +36,8 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float
     wall_s: float
     run_queue_wait_s: float | None
-    exact_timer: bool
+    kernel_stamps: bool
+    receive_delays_ns: list[int]
     rss_peak_bytes: int
 
 

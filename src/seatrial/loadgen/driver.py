@@ -21,6 +21,7 @@ from seatrial.core.timer import Timer
 from seatrial.loadgen.exchange import OPEN, REFUSED, STALL, Exchange, freeze, write_record
 from seatrial.loadgen.plan import ANSWER_MARK, Job, PlanReader
 from seatrial.loadgen.pool import Pool
+from seatrial.loadgen.reactor import Reactor
 from seatrial.loadgen.reading import answer_text, json_text
 from seatrial.loadgen.watch import TokenWatch
 from seatrial.loadgen.wire import Connection
@@ -44,7 +45,8 @@ class Driver:
         self.loop = loop
         self.spool = spool
         self.plan = PlanReader(Path(job.folder), job.requests)
-        self.pool = Pool(job.target, self, loop)
+        self.reactor = Reactor(loop)
+        self.pool = Pool(job.target, self, loop, self.reactor)
         self.stray = 0
         self.sent = 0
         self.finished = 0
@@ -115,6 +117,7 @@ class Driver:
         await self.over
         self._timer.close()
         self.pool.close()
+        self.reactor.close()
         while self.to_write:
             write_record(self.spool, self.to_write.popleft())
 
@@ -237,7 +240,8 @@ class Driver:
 
     def _follow(self, exchange: Exchange) -> None:
         """The next turn of the session, or the next request of a closed-loop user."""
-        now = _clock() - self.start_ns
+        # The pause counts from the answer's end, so that a late loop shows as lateness.
+        now = exchange.done_ns - self.start_ns
         session = self.plan.session[exchange.index]
         turns = self.next_turn.get(session)
         if turns:

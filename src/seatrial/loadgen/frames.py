@@ -49,6 +49,19 @@ class _Reader:
         self.message.complete = True
 
 
+def read_head(raw: RawExchange) -> tuple[Message, int] | None:
+    """Status and headers alone, and where the body begins; None if the head is not whole."""
+    end = raw.data.find(b"\r\n\r\n", 0, 65_536) + 4
+    if end < 4:
+        return None
+    reader = _Reader()
+    try:
+        reader.parser.feed_data(raw.data[:end])
+    except httptools.HttpParserError:
+        return None
+    return (reader.message, end) if reader.message.http_status is not None else None
+
+
 def read_message(raw: RawExchange) -> Message:
     """The response in an exchange, as far as it came. Never raises on what a server sent."""
     reader = _Reader()

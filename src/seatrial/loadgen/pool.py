@@ -14,7 +14,8 @@ import time
 
 from seatrial.core.errors import EngineError
 from seatrial.loadgen.plan import Target
-from seatrial.loadgen.wire import Connection, Owner
+from seatrial.loadgen.reactor import Reactor
+from seatrial.loadgen.wire import Connection, Owner, SocketLink, TlsLink
 
 _clock = time.perf_counter_ns
 _CONNECT_TIMEOUT_S = 20.0
@@ -35,7 +36,10 @@ def tls_context(target: Target) -> ssl.SSLContext | None:
 class Pool:
     """Idle connections and the opening of new ones."""
 
-    def __init__(self, target: Target, owner: Owner, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, target: Target, owner: Owner, loop: asyncio.AbstractEventLoop, reactor: Reactor
+    ) -> None:
+        self._reactor = reactor
         self._target = target
         self._owner = owner
         self._loop = loop
@@ -74,18 +78,34 @@ class Pool:
         assert self._address is not None
         start = _clock()
         async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-            _, connection = await self._loop.create_connection(
-                lambda: Connection(self._owner),
-                self._address[0],
-                self._address[1],
-                ssl=self._tls,
-                server_hostname=self._target.host if self._tls else None,
-            )
-        connection.opened_ns = _clock()
-        connection.connect_ns = connection.opened_ns - start
-        connection.idle_since_ns = connection.opened_ns
+            connection = await (self._open_tls() if self._tls else self._open_plain())
+        connection.idle_since_ns = _clock()
+        connection.connect_ns = connection.idle_since_ns - start
         self.opened += 1
         self.connect_ns.append(connection.connect_ns)
+        return connection
+
+    async def _open_plain(self) -> Connection:
+        assert self._address is not None
+        sock = socket.socket(self._family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.sock_connect(sock, self._address)
+        except BaseException:
+            sock.close()
+            raise
+        return SocketLink(self._owner, sock, self._reactor)
+
+    async def _open_tls(self) -> Connection:
+        assert self._address is not None
+        _, connection = await self._loop.create_connection(
+            lambda: TlsLink(self._owner),
+            self._address[0],
+            self._address[1],
+            ssl=self._tls,
+            server_hostname=self._target.host,
+        )
         return connection
 
     def take(self) -> Connection | None:
@@ -97,7 +117,7 @@ class Pool:
             stale = connection.idle_limit_ns and (
                 now - connection.idle_since_ns > connection.idle_limit_ns
             )
-            if connection.transport is None or spent or stale:
+            if not connection.alive or spent or stale:
                 connection.close()
                 continue
             return connection

@@ -14,47 +14,29 @@ role-only delta. Statuses are those of the request's record:
 
 from __future__ import annotations
 
+import sys
+
 import msgspec
 
 from seatrial.loadgen import exchange as wire
-from seatrial.loadgen.answer import MALFORMED, REASONING, TEXT, Said, Usage, read_event
+from seatrial.loadgen.answer import MALFORMED, TEXT, Said, read_event
 from seatrial.loadgen.events import ndjson_events, sse_events
 from seatrial.loadgen.exchange import RawExchange
-from seatrial.loadgen.frames import Message, read_message
+from seatrial.loadgen.frames import Message, read_head, read_message
+from seatrial.loadgen.outcome import (
+    CANCELLED,
+    COMPLETED,
+    CUT,
+    FAILED,
+    IN_FLIGHT,
+    STATUSES,
+    TIMED_OUT,
+    Outcome,
+    take,
+)
+from seatrial.loadgen.regular import read_regular
 
-COMPLETED, FAILED, CUT = "completed", "failed", "cut"
-TIMED_OUT, CANCELLED, IN_FLIGHT = "timed_out", "cancelled", "in_flight"
-STATUSES = (COMPLETED, FAILED, CANCELLED, TIMED_OUT, CUT, IN_FLIGHT)
-
-
-class Outcome(msgspec.Struct, kw_only=True):
-    """What became of one request. Times are ns of the run's clock, -1 where it did not come.
-
-    ``event_ns`` holds one time per event with content. ``text`` is kept where asked for, or where
-    the server gave no usage and the tokens must be counted from it.
-    """
-
-    index: int
-    scheduled_ns: int
-    sent_ns: int
-    connect_ns: int
-    done_ns: int
-    status: str = COMPLETED
-    http_status: int | None = None
-    error_kind: str | None = None
-    error: str | None = None
-    finish_reason: str | None = None
-    first_byte_ns: int = -1
-    first_token_ns: int = -1
-    first_text_ns: int = -1
-    first_reasoning_ns: int = -1
-    last_token_ns: int = -1
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_tokens: int | None = None
-    event_ns: list[int] = []
-    findings: list[str] = []
-    text: str = ""
+__all__ = ["COMPLETED", "FAILED", "STATUSES", "Outcome", "answer_text", "json_text", "judge"]
 
 
 def judge(raw: RawExchange, route: str, *, keep_text: bool = False) -> Outcome:
@@ -66,17 +48,34 @@ def judge(raw: RawExchange, route: str, *, keep_text: bool = False) -> Outcome:
         connect_ns=raw.connect_ns,
         done_ns=raw.done_ns,
     )
-    message = read_message(raw)
+    if len(raw.stamps) >= 8:
+        outcome.first_byte_ns = int.from_bytes(raw.stamps[:8], sys.byteorder)
+    message = _read_short(outcome, raw, route)
+    if message is None:
+        message = read_message(raw)
+        if message.http_status is not None and message.http_status < 400:
+            _read_body(outcome, message, route)
     outcome.http_status = message.http_status
-    for stamp, _ in raw.reads():
-        outcome.first_byte_ns = stamp
-        break
-    if message.http_status is not None and message.http_status < 400:
-        _read_body(outcome, message, route)
     _set_status(outcome, raw, message)
     if not keep_text and (outcome.output_tokens is not None or outcome.status == FAILED):
         outcome.text = ""
     return outcome
+
+
+def _read_short(outcome: Outcome, raw: RawExchange, route: str) -> Message | None:
+    """Read a regular answer the short way; None if it is not one."""
+    if raw.how != wire.WHOLE or raw.trailing or route not in ("chat", "completions"):
+        return None
+    found = read_head(raw)
+    if found is None:
+        return None
+    message, start = found
+    kind = message.headers.get("content-type", "")
+    chunked = message.headers.get("transfer-encoding", "").lower() == "chunked"
+    if message.http_status != 200 or not chunked or not kind.startswith("text/event-stream"):
+        return None
+    message.complete = True
+    return message if read_regular(outcome, raw, start, route) else None
 
 
 def _read_body(outcome: Outcome, message: Message, route: str) -> None:
@@ -98,40 +97,12 @@ def _read_body(outcome: Outcome, message: Message, route: str) -> None:
             if not outcome.event_ns and whole:
                 outcome.error_kind, outcome.error = "malformed_json", _shown(data)
             continue
-        _take(outcome, stamp, said)
+        take(outcome, stamp, said)
         if said.kinds:
             parts.append(said.text)
     outcome.text = "".join(parts)
     if not terminated and outcome.finish_reason is not None:
         outcome.findings.append("no_done")
-
-
-def _take(outcome: Outcome, stamp: int, said: Said) -> None:
-    """Enter one event."""
-    kinds = said.kinds
-    if kinds:
-        if not outcome.event_ns:
-            outcome.event_ns = []
-            outcome.first_token_ns = stamp
-        outcome.event_ns.append(stamp)
-        outcome.last_token_ns = stamp
-        if kinds & TEXT and outcome.first_text_ns < 0:
-            outcome.first_text_ns = stamp
-        if kinds & REASONING and outcome.first_reasoning_ns < 0:
-            outcome.first_reasoning_ns = stamp
-    if said.finish is not None:
-        outcome.finish_reason = said.finish
-    if said.usage is not None:
-        _take_usage(outcome, said.usage)
-    if said.error is not None and outcome.error is None:
-        outcome.error_kind, outcome.error = "error_in_200", said.error
-
-
-def _take_usage(outcome: Outcome, usage: Usage) -> None:
-    outcome.input_tokens = usage.input_tokens
-    outcome.output_tokens = usage.output_tokens
-    if usage.cached_tokens is not None:
-        outcome.cached_tokens = usage.cached_tokens
 
 
 def _read_whole(outcome: Outcome, message: Message, route: str) -> None:
@@ -142,7 +113,7 @@ def _read_whole(outcome: Outcome, message: Message, route: str) -> None:
         outcome.error_kind, outcome.error = "malformed_json", _shown(data)
         return
     stamp = message.pieces[-1][0] if message.pieces else outcome.done_ns
-    _take(outcome, stamp, said)
+    take(outcome, stamp, said)
     outcome.text = said.text
     if said.kinds:
         outcome.findings.append("not_streamed")

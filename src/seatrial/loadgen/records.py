@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seatrial.loadgen.reading import COMPLETED, STATUSES, Outcome
+from seatrial.loadgen.outcome import COMPLETED, STATUSES, Outcome
 
 Ints = NDArray[np.int64]
 

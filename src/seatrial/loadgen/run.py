@@ -60,13 +60,18 @@ def planned(bodies: Iterable[bytes], n: int, **columns: Ints) -> Planned:
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client says of itself over one run. Lags and lateness are ns."""
+    """What the client says of itself over one run. Lags, delays and lateness are ns.
+
+    ``kernel_stamps``: arrival times are the kernel's, so the loop's lag is not in any latency.
+    """
 
     workers: int
     cpu_s: float
     wall_s: float
     cpu_share: float
     run_queue_wait_s: float | None
+    kernel_stamps: bool
+    receive_delays_ns: list[int]
     lags_ns: list[int]
     lateness_ns: list[int]
     connect_ns: list[int]
@@ -194,6 +199,8 @@ def _client(reports: list[WorkerReport], records: Records, own_cpu_s: float) -> 
         wall_s=wall,
         cpu_share=max((r.cpu_s / r.wall_s for r in reports if r.wall_s > 0), default=0.0),
         run_queue_wait_s=sum(waits) if waits else None,
+        kernel_stamps=all(r.kernel_stamps for r in reports),
+        receive_delays_ns=[delay for r in reports for delay in r.receive_delays_ns],
         lags_ns=[lag for r in reports for lag in r.lags_ns],
         lateness_ns=lateness(records).tolist(),
         connect_ns=[value for r in reports for value in r.connect_ns],

@@ -1,21 +1,25 @@
-"""The client's side of one connection: stamp, append, and notice the end.
+"""The client's side of one connection: what was read, and whether the answer is over.
 
-``data_received`` runs once per read at the full token rate, so it does three things only: take
-the time, append, compare four bytes. Headers and bodies of stated length go through httptools at
-once. A chunked body is over when a read ends in CRLF 0 CRLF CRLF (JSON cannot hold a bare CR, so
-nothing else in an answer looks like that; the later reading checks it with httptools). Anything
-odd (trailers, bytes after the end) is found by httptools when the stream falls silent.
+Reads are stamped and appended by ``reactor`` (plain sockets) or by ``TlsLink`` (TLS, through the
+event loop); both then ask here whether that was the end. Headers and bodies of stated length go
+through httptools at once. A chunked body is over when a read ends in CRLF 0 CRLF CRLF (JSON
+cannot hold a bare CR, so nothing else in an answer looks like that; the later reading checks it
+with httptools). Anything odd (trailers, bytes after the end) is found by httptools when the
+stream falls silent.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
-from typing import Protocol, cast
+from collections.abc import Callable
+from typing import Any, Protocol, cast
 
 import httptools
 
 from seatrial.loadgen.exchange import BAD_HTTP, CANCELLED, EOF, RESET, WHOLE, Exchange
+from seatrial.loadgen.reactor import Reactor
 
 _clock = time.perf_counter_ns
 _END = b"\r\n0\r\n\r\n"
@@ -43,81 +47,73 @@ class Watch(Protocol):
         """True when it is time to close."""
 
 
-class Connection(asyncio.Protocol):
+class Connection:
     """One HTTP/1.1 connection; carries one exchange at a time."""
+
+    recvmsg: Callable[[int, int], tuple[bytes, list[Any], int, Any]]
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
-        self.transport: asyncio.Transport | None = None
         self.exchange: Exchange | None = None
+        self.alive = True
         self.reusable = True
-        self.opened_ns = 0
+        self.eager = True
         self.connect_ns = 0
         self.idle_since_ns = 0
         self.uses = 0
         self.max_uses = 0
         self.idle_limit_ns = 0
         self._parser: httptools.HttpResponseParser | None = None
-        self._eager = True
         self._fed = 0
         self._complete = False
         self._watched = False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is open."""
-        # uvloop's transports do not inherit from asyncio.Transport.
-        self.transport = cast(asyncio.Transport, transport)
-
     def start(self, exchange: Exchange, request: bytes) -> None:
         """Send one request; ``sent_ns`` is taken just before the write."""
-        assert self.transport is not None
         self.exchange = exchange
         self._parser = httptools.HttpResponseParser(self)
-        self._eager = True
+        self.eager = True
         self._fed = 0
         self._complete = False
         self._watched = exchange.watch is not None
         self.uses += 1
         exchange.sent_ns = _clock()
-        self.transport.write(request)
+        self.write(request)
 
-    def data_received(self, data: bytes) -> None:
-        """The hot path."""
-        now = _clock()
-        exchange = self.exchange
-        if exchange is None:
-            self.owner.stray += 1
-            self.reusable = False
-            self.close()
-            return
-        exchange.stamps.append(now)
-        exchange.chunks.append(data)
-        if self._eager:
-            self._look(exchange)
-        elif data[-4:] == b"\r\n\r\n" or len(data) < 7:
-            self._maybe_over(exchange, data)
+    def write(self, data: bytes) -> None:
+        """Send bytes, or keep what the socket does not take yet."""
+        raise NotImplementedError
 
-    def _maybe_over(self, exchange: Exchange, data: bytes) -> None:
+    def flush(self) -> None:
+        """The socket takes more."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close at once; nothing more is read."""
+        raise NotImplementedError
+
+    def maybe_over(self, exchange: Exchange, data: bytes) -> None:
         """Is this the end of a chunked body?"""
         if len(data) < 7:
             data = b"".join(exchange.chunks[-7:])
         if data[-7:] == _END:
             self._end(WHOLE)
         elif data[-4:] == b"\r\n\r\n" and data[-6:-4] != b"\r\n":
-            self._look(exchange)
+            self.look(exchange)
 
     def look_again(self) -> None:
         """The stream has fallen silent: let httptools decide whether it is over."""
         if self.exchange is not None and self.exchange.chunks:
-            self._look(self.exchange)
+            self.look(self.exchange)
 
-    def _look(self, exchange: Exchange) -> None:
+    def look(self, exchange: Exchange) -> None:
         """Feed the parser what it has not seen; end the exchange if the message is whole."""
         chunks = exchange.chunks
+        parser = self._parser_now()
         try:
-            while self._fed < len(chunks):
+            while self._fed < len(chunks) and self.exchange is exchange:
                 self._fed += 1
-                self._parser_now().feed_data(chunks[self._fed - 1])
+                parser.feed_data(chunks[self._fed - 1])
         except httptools.HttpParserError as error:
             self.reusable = False
             if self._complete:
@@ -144,7 +140,7 @@ class Connection(asyncio.Protocol):
         """Only what decides how long a connection lives and how a body ends."""
         lower = name.lower()
         if lower == b"transfer-encoding" and b"chunked" in value.lower():
-            self._eager = self._watched
+            self.eager = self._watched
         elif lower == b"keep-alive":
             self._keep_alive(value)
 
@@ -172,14 +168,37 @@ class Connection(asyncio.Protocol):
 
     def cancel(self) -> None:
         """Close by plan."""
-        self.reusable = False
         self._watched = False
-        self._end(CANCELLED)
+        self.give_up(CANCELLED)
 
     def give_up(self, how: str) -> None:
-        """Close because of a stall or the end of the window."""
+        """Close because of the plan, a stall, or the end of the window."""
         self.reusable = False
         self._end(how)
+
+    def odd(self, data: bytes) -> None:
+        """The server closed in order, or sent bytes that belong to no exchange."""
+        if data:
+            self.owner.stray += 1
+        elif self.exchange is not None:
+            self.look(self.exchange)
+        self.reusable = False
+        if self.exchange is not None:
+            self._end(EOF)
+        elif self.alive:
+            self.close()
+            self.owner.lost(self)
+
+    def broken(self, error: Exception) -> None:
+        """The connection broke."""
+        self.reusable = False
+        exchange = self.exchange
+        if exchange is None:
+            self.close()
+            self.owner.lost(self)
+            return
+        exchange.error = f"{type(error).__name__}: {error}"[:200]
+        self._end(RESET)
 
     def _end(self, how: str) -> None:
         exchange = self.exchange
@@ -187,34 +206,107 @@ class Connection(asyncio.Protocol):
             return
         self.exchange = None
         exchange.how = how
-        last = exchange.stamps[-1] if exchange.stamps else 0
-        exchange.done_ns = last if how == WHOLE else _clock()
         self.idle_since_ns = _clock()
+        exchange.done_ns = self.idle_since_ns
+        if how == WHOLE and exchange.stamps:
+            exchange.done_ns = exchange.stamps[-1]
         if not self.reusable:
             self.close()
         self.owner.ended(self, exchange)
 
+
+class SocketLink(Connection):
+    """A plain TCP connection, read by the reactor."""
+
+    def __init__(self, owner: Owner, sock: socket.socket, reactor: Reactor) -> None:
+        super().__init__(owner)
+        self._sock = sock
+        self._reactor = reactor
+        self._unsent = b""
+        self.recvmsg = sock.recvmsg
+        reactor.add(self, sock)
+
+    def write(self, data: bytes) -> None:
+        """Send; what does not fit waits for the socket."""
+        try:
+            sent = self._sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self.broken(error)
+            return
+        if sent < len(data):
+            self._unsent = data[sent:]
+            self._reactor.want_write(self._sock, True)
+
+    def flush(self) -> None:
+        """Send more of what waited."""
+        waiting, self._unsent = self._unsent, b""
+        self._reactor.want_write(self._sock, False)
+        if waiting:
+            self.write(waiting)
+
+    def close(self) -> None:
+        """Close at once."""
+        if self.alive:
+            self.alive = False
+            self._reactor.remove(self._sock)
+            self._sock.close()
+
+
+class TlsLink(Connection, asyncio.Protocol):
+    """A TLS connection through the event loop; stamped at the read."""
+
+    def __init__(self, owner: Owner) -> None:
+        super().__init__(owner)
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The handshake is done."""
+        # uvloop's transports do not inherit from asyncio.Transport.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Decrypted bytes."""
+        now = _clock()
+        exchange = self.exchange
+        if exchange is None:
+            self.odd(data)
+            return
+        exchange.stamps.append(now)
+        exchange.chunks.append(data)
+        if self.eager:
+            self.look(exchange)
+        elif data[-4:] == b"\r\n\r\n" or len(data) < 7:
+            self.maybe_over(exchange, data)
+
     def eof_received(self) -> bool | None:
         """The server closed in order."""
-        if self.exchange is not None:
-            self._look(self.exchange)
-        if self.exchange is not None:
-            self.reusable = False
-            self._end(EOF)
+        self.odd(b"")
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
-        self.transport = None
-        self.reusable = False
-        exchange = self.exchange
-        if exchange is None:
-            self.owner.lost(self)
+        self._transport = None
+        if not self.alive:
             return
-        exchange.error = f"{type(exc).__name__}: {exc}"[:200] if exc else ""
-        self._end(RESET if exc else EOF)
+        self.alive = False
+        if exc is not None:
+            self.broken(exc)
+        else:
+            self.odd(b"")
+
+    def write(self, data: bytes) -> None:
+        """Send; the transport keeps what does not fit."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        """The transport does this itself."""
 
     def close(self) -> None:
-        """Close at once; nothing more is read."""
-        if self.transport is not None:
-            self.transport.abort()
+        """Close at once."""
+        self.alive = False
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.abort()

@@ -117,7 +117,8 @@ async def work(job: Job) -> dict[str, Any]:
         "cpu_s": cpu_s() - cpu_before,
         "wall_s": wall_s,
         "run_queue_wait_s": wait_s,
-        "exact_timer": True,
+        "kernel_stamps": driver.reactor.kernel_stamps and not job.target.tls,
+        "receive_delays_ns": list(driver.reactor.delays_ns),
         "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
