@@ -29,6 +29,7 @@ from seatrial.decide.constraints import (
     by_quality,
     by_slo,
 )
+from seatrial.decide.observed import notes_of
 from seatrial.decide.record import SCHEMA, Decision, Excluded, SloCheck, Step
 from seatrial.decide.requests import Columns
 from seatrial.decide.rollback import rollback_of
@@ -123,7 +124,7 @@ def _record(
         secondary=secondary_of(case, verdict, chain),
         equivalent=verdict.equivalent,
         set_aside=[f"{name}/{start}" for name, start in (race.set_aside if race else [])],
-        caveats=case.caveats + verdict.caveats,
+        caveats=case.caveats + verdict.caveats + _observed(case),
         reasons=verdict.reasons,
         would_change=turns_of(case, verdict, checks),
         rollback=rollback_of(case, verdict, chain, previous),
@@ -133,6 +134,11 @@ def _record(
         trace=steps,
         provenance=provenance(hashes, {}),
     )
+
+
+def _observed(case: Case) -> list[str]:
+    seed = case.spec.trial.seed
+    return [note for name, found in case.requests.items() for note in notes_of(name, found, seed)]
 
 
 def _exclude(

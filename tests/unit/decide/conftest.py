@@ -64,7 +64,7 @@ def columns_of(factor: float, *, requests: int, fail: float, seed: int) -> dict[
     scheduled = np.cumsum(base.exponential(0.5, requests)) * 1e9
     noise = np.random.default_rng(seed)
     ttft = 100e6 * size * factor * noise.lognormal(0, 0.02, requests)
-    tpot = 20e6 * factor * np.ones(requests)
+    tpot = 20e6 * factor * noise.lognormal(0, 0.01, requests)
     tokens = np.full(requests, 32)
     failed = noise.random(requests) < fail
     return {

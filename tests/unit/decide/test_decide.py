@@ -196,3 +196,21 @@ def test_an_itl_slo_is_read_from_the_cells(make_trial: Any) -> None:
     found = decide(**make_trial({"a": 1.0, "b": 1.3}, slo=slo).kwargs())
     assert found.outcome == "none_feasible"
     assert {c.slo for c in found.slo} == {"itl_ms.p99"}
+
+
+def test_meas_031_two_modes_are_said(make_trial: Any) -> None:
+    trial = make_trial({"a": 1.0, "b": 1.3}, starts=3)
+    for (name, _), columns in trial.columns.items():
+        if name == "a":
+            columns["tpot_ns"][::12] *= 8
+    found = decide(**trial.kwargs())
+    assert any("TPOT of a has 2 modes" in c for c in found.caveats)
+    assert not any("TPOT of b" in c for c in found.caveats)
+
+
+def test_a_warm_up_is_said(make_trial: Any) -> None:
+    trial = make_trial({"a": 1.0, "b": 1.3}, starts=3)
+    for columns in trial.columns.values():
+        columns["tpot_ns"][:40] *= 1.5
+    found = decide(**trial.kwargs())
+    assert any("TPOT of a has a warm-up in 3 of 3 starts" in c for c in found.caveats)
