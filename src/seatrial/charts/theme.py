@@ -134,7 +134,19 @@ def narrowed(spec: dict[str, Any]) -> dict[str, Any]:
     own["axis"] = {**own["axis"], "tickCount": 4}
     own["axisY"] = {"labelLimit": 130}
     own["legend"] = {**own["legend"], "columns": 1, "labelLimit": NARROW - 40}
-    return {**spec, "width": NARROW, "config": own}
+    layers = [_short_names(layer) for layer in spec["layer"]]
+    return {**spec, "width": NARROW, "config": own, "layer": layers}
+
+
+def _short_names(layer: dict[str, Any]) -> dict[str, Any]:
+    """Names beside the axis lose their beginning, not their end: the end tells them apart."""
+    encoding = layer.get("encoding", {})
+    y = encoding.get("y", {})
+    if y.get("type") != "nominal":
+        return layer
+    cut = "length(datum.label) > 19 ? '…' + slice(datum.label, -17) : datum.label"
+    short = {**y, "axis": {**y.get("axis", {}), "labelExpr": cut}}
+    return {**layer, "encoding": {**encoding, "y": short}}
 
 
 def without_rows(spec: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast, get_args
 
+from seatrial.dossier.decided import items
 from seatrial.dossier.flat import number, sentence, text_of
 from seatrial.dossier.record import Answer, Change, Comparability, Outcome
 from seatrial.dossier.trial import Document, Trial
 from seatrial.dossier.words import Words
+
+MANY = 4
 
 
 def answer(trial: Trial, words: Words) -> Answer:
@@ -22,6 +25,7 @@ def answer(trial: Trial, words: Words) -> Answer:
             caveats=[],
             rests_on=rests_on(trial, words),
             go_back=[],
+            following=[],
         )
     outcome = outcome_of(decision)
     chosen = chosen_of(decision, outcome)
@@ -34,6 +38,7 @@ def answer(trial: Trial, words: Words) -> Answer:
         caveats=[sentence(item) for item in decision.get("caveats") or []],
         rests_on=rests_on(trial, words),
         go_back=go_back(decision, words),
+        following=following(trial, decision, outcome, words),
     )
 
 
@@ -96,6 +101,34 @@ def go_back(decision: Document, words: Words) -> list[str]:
     elif lines:
         lines.append(words("back.none"))
     return lines
+
+
+def following(trial: Trial, decision: Document, outcome: str, words: Words) -> list[str]:
+    """What would settle it, or the cheapest remedies where nobody is feasible."""
+    request = decision.get("evidence_request")
+    if isinstance(request, dict):
+        lines = [
+            words(
+                "next.cell",
+                starts=text_of(cell.get("starts")),
+                candidate=text_of(cell.get("candidate")),
+                why=text_of(cell.get("why")),
+            )
+            for cell in items(request, "cells")
+        ]
+        if request.get("minutes") is not None:
+            lines.append(words("next.minutes", minutes=text_of(request["minutes"])))
+        if request.get("could_change"):
+            lines.append(words("next.change", what=sentence(request["could_change"])))
+        return lines
+    if outcome != "none_feasible" or trial.gate is None:
+        return []
+    remedies = [
+        words("next.remedy", candidate=row.candidate, remedy=row.reasons[0].remedy)
+        for row in trial.gate.candidates
+        if row.reasons and row.reasons[0].remedy
+    ]
+    return remedies[:MANY]
 
 
 def changes(decision: Document | None) -> list[Change]:

@@ -58,6 +58,7 @@ def _answer(d: Dossier, t: Words) -> list[str]:
     for key, items in (
         ("ask.sure", a.sure),
         ("ask.rests", [*a.rests_on, *a.caveats]),
+        ("ask.next", a.following),
         ("ask.back", a.go_back),
     ):
         if items:

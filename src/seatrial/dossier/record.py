@@ -19,7 +19,10 @@ Outcome = Literal["selected", "tie", "undecided", "none_feasible", "not_decided"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The first screen: what was chosen, how sure, what it rests on, when to go back."""
+    """The first screen: what was chosen, how sure, what it rests on, when to go back.
+
+    ``following``: where nothing was chosen, what to do next.
+    """
 
     outcome: Outcome
     headline: str
@@ -28,6 +31,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     caveats: list[str]
     rests_on: list[str]
     go_back: list[str]
+    following: list[str]
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
