@@ -11,7 +11,7 @@ waits and stops is common. seatrial and an engine never share a Python environme
 
 from seatrial.engines.adapter import Adapter, Launch, MetricNames, Routes
 from seatrial.engines.environment import Environment, environments
-from seatrial.engines.install import install, remove
+from seatrial.engines.installation import install, remove
 from seatrial.engines.registry import ADAPTERS, adapter
 from seatrial.engines.running import RunningEngine
 from seatrial.engines.settings import LoraAdapter, Settings, settings_for

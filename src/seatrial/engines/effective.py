@@ -36,7 +36,7 @@ def normalise(found: dict[str, Any], flags: dict[str, Any], env: dict[str, str])
         **ordered,
         **more,
         "flags": dict(sorted(flags.items())),
-        "env": dict(sorted(env.items())),
+        "env": shown(env),
     }
 
 
