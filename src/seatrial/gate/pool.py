@@ -155,7 +155,9 @@ def _activation(case: Case, model: ModelInfo) -> Band:
         sampler = int(2 * seqs * vocabulary * 4 / case.tp)
     best = max(sampler + states, least)
     upper = max(int((sampler + states) * 1.15), least * 3 // 2)
-    return Band(lower=min(best, least), best=best, upper=upper)
+    measured = case.engine == "vllm" and not model.vision and at_least(case, "0.8.0")
+    lower = int(0.75 * (sampler + states)) if measured else 0
+    return Band(lower=min(best, max(least, lower)), best=best, upper=upper)
 
 
 def _other(case: Case) -> Band:

@@ -109,7 +109,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
         linear: what a quantisation recipe quantises, ``experts`` (routed ones) among it.
         embedding: the input table and the output head. other: norms, biases, routers.
         tower: vision or audio encoders. draft: multi-token heads, in no other sum.
-        exact: the family's layer equations are known to the last element.
+        exact: the family's layer equations are known to the last element (towers apart).
     """
 
     linear: int

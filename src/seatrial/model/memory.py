@@ -156,9 +156,11 @@ def weight_bytes(model: ModelInfo, *, draft: bool = False) -> Band | None:
         return None
     best = _quantized_bytes(model, draft=draft)
     spread = 0.01 if count.exact else 0.10
-    if count.tower or not model.cache_known:
-        spread = 0.15
-    return Band(lower=int(best * (1 - spread)), best=best, upper=int(best * (1.02 + spread)))
+    spread = spread if model.cache_known else 0.15
+    tower = count.tower  # 2 bytes each, known to a half
+    return Band(
+        lower=int(best * (1 - spread)) - tower, best=best, upper=int(best * (1.02 + spread)) + tower
+    )
 
 
 def loaded_tensor_bytes(model: ModelInfo, *, draft: bool = False) -> int:

@@ -79,7 +79,7 @@ def estimate(keys: Keys, shape: Shape, outer: Keys) -> Parameters | None:
     copies = 1 if shape.tied_embeddings else 2
     draft = _draft(shape, attention, hidden)
     tower = _tower(outer)
-    exact = family in _EXACT and not tower and kinds is not None
+    exact = family in _EXACT and kinds is not None
     return Parameters(
         linear=linear,
         experts=experts,
