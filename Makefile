@@ -10,7 +10,7 @@ ENGINE := .demo/home/.llama.cpp
 DEMO_ENV := SEATRIAL_HOME=$(CURDIR)/.demo/home SEATRIAL_CACHE=$(CURDIR)/.demo/cache
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help venv demo demo-model demo-engine lint test test-slow test-browser test-network test-engines bench clean
+.PHONY: help venv demo demo-model demo-engine lint test test-slow test-browser test-network test-engines bench bench-stats clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -60,6 +60,14 @@ test-network: $(STAMP)
 
 test-engines: $(STAMP) $(MODEL) $(ENGINE)
 	$(BIN)/pytest -m engines
+
+# The project's own benchmarks: run on a quiet machine; figures are printed, never asserted.
+bench: $(STAMP)
+	mkdir -p .demo/bench
+	$(BIN)/python bench/footprint.py .demo/bench
+
+bench-stats: $(STAMP)
+	$(BIN)/python bench/stats.py
 
 clean:
 	rm -rf $(VENV) .demo examples/chat-cpu/model
