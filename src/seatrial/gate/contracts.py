@@ -371,7 +371,7 @@ def _first_route(case: Case, paths: tuple[str, ...]) -> Fact | None:
     for path in paths:
         for subject in (path, f"POST {path}", f"GET {path}"):
             fact = case.known.get("route", subject)
-            if fact is not None and fact.value not in {"no", False, "none"}:
+            if fact is not None and fact.value not in ("no", False, "none"):
                 return fact
     return None
 

@@ -16,7 +16,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.pool import Pool, pool, share_of
+from seatrial.gate.pool import Pool, pool
 from seatrial.model import memory
 from seatrial.model.memory import Band
 
@@ -40,11 +40,14 @@ def memory_weights(case: Case) -> Finding | None:
     whole = format_bytes(found.weights.best)
     where = f"{case.target.gpu_name} ({format_bytes(found.total)})"
     if found.room.upper <= 0:
-        return Finding(
+        says = (
+            f"weights of {whole} a device (TP {case.tp} x PP {case.pp}) leave no room on {where} "
+            f"at a share of {found.share}"
+        )
+        return _by_flags(case, says, numbers, _at_least(case)) or Finding(
             verdict=Verdict.INFEASIBLE,
             numbers=numbers,
-            says=f"weights of {whole} a device (TP {case.tp} x PP {case.pp}) leave no room on "
-            f"{where} at a share of {found.share}",
+            says=says,
             remedy=_more_devices(case, found),
         )
     if found.room.lower <= 0:
@@ -54,6 +57,53 @@ def memory_weights(case: Case) -> Finding | None:
         numbers=numbers,
         says=f"weights of {whole} a device leave {_span(found.room)} for the cache on {where}",
     )
+
+
+def _at_least(case: Case) -> Band:
+    """Cache for one sequence of the context, or of 1024 tokens where none is asked."""
+    length = case.set.length or case.context or 1024
+    need = need_per_sequence(case, length)
+    return need or Band(lower=0, best=0, upper=0)
+
+
+def _by_flags(
+    case: Case, says: str, numbers: dict[str, int | float | str | bool | None], need: Band
+) -> Finding | None:
+    """Whether flags that the candidate has not set would make the room: a change, not a no."""
+    wide = pool(case, generous=True)
+    if wide is None or wide.room.upper < need.lower:
+        return None
+    flags = _flags(case, wide)
+    if not flags:
+        return None
+    numbers = numbers | {"pool_by_flags_bytes": wide.room.best, "needed_bytes": need.best}
+    says = f"{says}; with {flags} the pool is {_span(wide.room)}"
+    if wide.room.lower >= need.upper:
+        return Finding(verdict=Verdict.CONDITIONAL, says=says, numbers=numbers, remedy=flags)
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"{says}, needed are {format_bytes(need.best)}: inside the bound",
+        numbers=numbers,
+        remedy=f"{flags}; or one more device",
+        probe=case.probe("pool_size"),
+    )
+
+
+def _flags(case: Case, wide: Pool) -> str:
+    """The flags of the generous pool in the engine's own spelling."""
+    if case.engine not in {"vllm", "sglang"}:
+        return ""
+    vllm = case.engine == "vllm"
+    words = []
+    if case.set.share is None:
+        flag = "--gpu-memory-utilization" if vllm else "--mem-fraction-static"
+        words.append(f"{flag} {wide.share:g}")
+    if case.set.seqs is None:
+        flag = "--max-num-seqs" if vllm else "--max-running-requests"
+        words.append(f"{flag} {max(case.concurrency or 1, 16)}")
+    if case.set.batched_tokens is None and vllm:
+        words.append("--max-num-batched-tokens 2048")
+    return " ".join(words)
 
 
 def _not_known(case: Case) -> Finding | None:
@@ -103,17 +153,10 @@ def _near(case: Case, found: Pool, says: str, needed: int = 0) -> Finding:
     numbers = _numbers(found)
     if needed:
         numbers["needed_bytes"] = needed
-    if case.set.share is None and case.engine in {"vllm", "sglang"}:
-        more = int((0.97 - share_of(case)) * found.total)
-        if found.room.lower + more >= needed > 0:
-            return Finding(
-                verdict=Verdict.CONDITIONAL,
-                numbers=numbers,
-                says=f"{says}; a share of 0.97 makes room with certainty",
-                remedy="--gpu-memory-utilization 0.97"
-                if case.engine == "vllm"
-                else "--mem-fraction-static 0.97",
-            )
+    least = Band(lower=needed, best=needed, upper=needed) if needed else _at_least(case)
+    by_flags = _by_flags(case, says, numbers, least)
+    if by_flags is not None and by_flags.verdict is Verdict.CONDITIONAL:
+        return by_flags
     return Finding(
         verdict=Verdict.UNKNOWN,
         numbers=numbers,
@@ -135,7 +178,7 @@ def memory_kv_cache(case: Case) -> Iterator[Finding]:
         return
     found = pool(case)
     length = case.set.length or case.context
-    if found is None or found.room.upper <= 0:
+    if found is None:
         return
     if not case.loaded.cache_known:
         yield Finding(
@@ -210,7 +253,7 @@ def _compare(case: Case, found: Pool, need: Band, length: int, count: int) -> Fi
         "fits_tokens": _fitting(case, found.room.best),
     }
     if need.lower > found.room.upper:
-        return Finding(
+        return _by_flags(case, says, numbers, need) or Finding(
             verdict=Verdict.INFEASIBLE,
             numbers=numbers,
             says=says,
@@ -224,11 +267,12 @@ def _compare(case: Case, found: Pool, need: Band, length: int, count: int) -> Fi
 
 def _less_cache(case: Case, found: Pool, need: Band) -> str:
     options = []
-    room = max(found.room.best, 1)
+    wide = pool(case, generous=True)
+    room = max(found.room.best, wide.room.best if wide else 0, 1)
     element = memory.kv_element_bytes(case.spec.requires.kv_cache_dtype or case.set.kv_dtype) or 2.0
     if element > 1 and need.best / 2 <= room and case.engine in {"vllm", "sglang", "tensorrt-llm"}:
         options.append("an fp8 cache (halves it; check the task)")
-    fits = _fitting(case, found.room.best)
+    fits = _fitting(case, room)
     if fits:
         options.append(f"a context of at most about {fits} tokens")
     latent = (

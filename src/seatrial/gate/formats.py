@@ -370,7 +370,8 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
 def _registered(case: Case, name: str) -> Fact | None:
     from seatrial.model.names import gguf_name, hf_name
 
-    names = [n for n in dict.fromkeys([name, hf_name(name), gguf_name(name)]) if n]
+    family = case.model.model_type if case.model else None  # MLC-LLM and TGI list model types
+    names = [n for n in dict.fromkeys([name, hf_name(name), gguf_name(name), family]) if n]
     facts = [f for n in names if (f := case.known.get("architecture", n))]
     if not facts and case.engine == "ollama":  # its GGUF support is that of its llama.cpp
         core = case.known.other("llama.cpp")

@@ -26,6 +26,7 @@ from seatrial.workload.spec import Lora
 GIB = 1 << 30
 SAMPLER_COPIES = 9.558
 HIDDEN_BYTES = 2.56
+GENEROUS_SHARE = 0.95
 OF_FREE = ("tensorrt-llm", "lmdeploy")
 _SHARES = {
     "sglang": 0.88,
@@ -49,8 +50,12 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     of_free: bool
 
 
-def pool(case: Case) -> Pool | None:
-    """The bound for one device of the candidate's placement; null if a part is not known."""
+def pool(case: Case, *, generous: bool = False) -> Pool | None:
+    """The bound for one device of the candidate's placement; null if a part is not known.
+
+    ``generous``: what flags could still make of it: the largest usual share, few sequences and
+    short chunks (only those that the candidate has not set itself).
+    """
     gpu, model = case.target.gpu, case.loaded
     if gpu is None or model is None:
         return None
@@ -58,7 +63,13 @@ def pool(case: Case) -> Pool | None:
     if weights is None:
         return None
     total, share = gpu.memory_bytes, share_of(case)
-    activation, other = _activation(case, model), _other(case)
+    seqs, tokens = scheduled_tokens(case)
+    if generous:
+        share = case.set.share or max(share, GENEROUS_SHARE)
+        seqs = case.set.seqs or min(seqs, max(case.concurrency or 1, 16))
+        whole = case.engine == "vllm" and not at_least(case, "0.8.0")  # prompts were not split
+        tokens = tokens if whole else case.set.batched_tokens or min(tokens, 2048)
+    activation, other = _activation(case, model, seqs, tokens), _other(case)
     free = case.engine in OF_FREE
     room = Band(
         lower=_room(total, share, weights.upper + activation.upper + other.upper, free),
@@ -141,9 +152,8 @@ def at_least(case: Case, version: str) -> bool:
     return case.version is None or order.key(case.version) >= order.key(version)
 
 
-def _activation(case: Case, model: ModelInfo) -> Band:
+def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     shape = model.shape
-    seqs, tokens = scheduled_tokens(case)
     hidden, vocabulary = shape.hidden or 4096, shape.vocabulary or 128_000
     wide = max(shape.intermediate or 4 * hidden, hidden)
     if shape.experts:
