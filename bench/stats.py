@@ -163,7 +163,7 @@ def write_docs(path: Path, rows: list[dict], trials: int) -> None:
     mark = "<!-- bench-stats -->"
     head = text[: text.index(mark) + len(mark)]
     parts = [
-        f"\n\n{trials} trials a cell ({8 * trials} at 3 % and 10 %). Each entry: false winner / true"
+        f"\n\n{trials} trials a cell ({8 * trials} at 3 % and 10 %). Entries: false winner / true"
         " winner / equivalent / undecided in per cent (mean starts of each candidate).\n",
         *(
             f"\n{'Yes' if holds else 'NO'}: {what}; worst {where}.\n"

@@ -16,18 +16,18 @@ def cost_of(
     rates: Sequence[float],
     goodputs: Sequence[float],
 ) -> Cost | None:
-    """USD per million output tokens delivered within every SLO, over starts; None without a price.
+    """USD per million output tokens delivered within every SLO, over starts.
 
-    The interval is that of the good token rate turned over (a rate of 0 costs infinitely much).
+    The interval is that of the good token rate turned over. None without a price, with fewer than
+    two starts, or where the rate's interval reaches 0.
     """
     good = [rate * share for rate, share in zip(rates, goodputs, strict=True)]
-    if usd_per_hour is None or not good or not all(g == g for g in good):
+    if usd_per_hour is None or len(good) < 2 or not all(g == g for g in good):
         return None
     rate = mean_interval(good)
-    low, best, high = (
-        usd_per_hour / 3600 / r * 1e6 if r > 0 else float("inf")
-        for r in (rate.high, rate.best, max(rate.low, 0.0))
-    )
+    if rate.low <= 0:
+        return None  # nothing bounds what a good token costs
+    low, best, high = (usd_per_hour / 3600 / r * 1e6 for r in (rate.high, rate.best, rate.low))
     cost = Interval(
         low=low,
         best=best,

@@ -10,7 +10,7 @@ from seatrial.plan.next import starts_of
 from seatrial.plan.record import Objective
 from seatrial.plan.standing import holm_outcomes, series, versus
 from seatrial.stats.compare import Comparison
-from seatrial.stats.sequential import spend
+from seatrial.stats.sequential import level_at
 
 
 def secondary_of(case: Case, verdict: Verdict, chain: list[Objective]) -> list[Comparison]:
@@ -30,8 +30,8 @@ def secondary_of(case: Case, verdict: Verdict, chain: list[Objective]) -> list[C
         for other in case.plan.contenders:
             n = min(len(starts[leader]), len(starts[other]))
             both = {name: starts[name][:n] for name in (leader, other)}
-            if other != leader and n >= 2 and _finite(both, link):
-                level = spend(n, case.plan.starts)
+            level = level_at(n, case.plan.starts)
+            if other != leader and level > 0 and _finite(both, link):
                 found.append(versus(link, leader, other, both, case.plan.rule.margin, level))
     level = min((c.alpha for c in found), default=0.0)
     return holm_outcomes(found, level)

@@ -166,4 +166,6 @@ def _margin(comparison: Comparison, value: float) -> float:
 def _turn(
     what: str, now: float | None, at: float | None, to: str, says: str, *, basis: str = "measured"
 ) -> Turn:
+    if at is not None and not math.isfinite(at):
+        at = None
     return Turn(what=what, now=now, turns_at=at, to=to, basis=basis, says=says)  # type: ignore[arg-type]

@@ -140,8 +140,8 @@ def share_interval(shares: Sequence[float], n: int) -> Interval:
 
 def _mean(candidate: str, slo: str, limit: float, values: Sequence[float], sense: int) -> SloCheck:
     """A limit on a mean over starts; ``sense`` +1 when more is better."""
-    if not np.isfinite(values).all():
-        never = sense < 0 and all(v == np.inf for v in values)
+    if not np.isfinite(values).all() or len(values) < 2:
+        never = sense < 0 and len(values) > 1 and all(v == np.inf for v in values)
         return _unknown(candidate, slo, limit, limit, missed=never)
     found = mean_interval(values, CONFIDENCE)
     low, high = (found.low, found.high) if sense > 0 else (-found.high, -found.low)
@@ -187,7 +187,7 @@ def _unknown(
         attained=None,
         needed=needed,
         verdict="missed" if missed else "unproven",
-        says="not finished in any start" if missed else "some start gave no value",
+        says="not finished in any start" if missed else "too few starts gave a value",
     )
 
 

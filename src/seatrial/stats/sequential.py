@@ -41,3 +41,9 @@ def spend(n: int, planned: int) -> float:
 def looks(planned: int, most: int) -> list[int]:
     """The numbers of starts at which a claim may be made, up to ``most``."""
     return [n for n in range(1, most + 1) if spend(n, planned) > 0]
+
+
+def level_at(n: int, planned: int) -> float:
+    """Level of the latest look that n starts have reached; 0.0 before the first."""
+    reached = [spend(k, planned) for k in range(2, n + 1) if spend(k, planned) > 0]
+    return reached[-1] if reached else 0.0

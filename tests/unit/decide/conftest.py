@@ -100,6 +100,8 @@ def write_parquet(path: Path, columns: dict[str, Any]) -> None:
 
 def summary_of(ns: np.ndarray) -> Summary:
     ms = ns[~np.isnan(ns)] / 1e6
+    if not ms.size:
+        return Summary(mean=None, p50=None, p90=None, p95=None, p99=None, n=0)
     p50, p90, p95, p99 = (float(v) for v in np.percentile(ms, [50, 90, 95, 99]))
     return Summary(mean=float(ms.mean()), p50=p50, p90=p90, p95=p95, p99=p99, n=ms.size)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.decide import decide
+from seatrial.decide import Decision, decide
 from seatrial.workload.spec import Operations, Slo
 
 
@@ -214,3 +214,13 @@ def test_a_warm_up_is_said(make_trial: Any) -> None:
         columns["tpot_ns"][:40] *= 1.5
     found = decide(**trial.kwargs())
     assert any("TPOT of a has a warm-up in 3 of 3 starts" in c for c in found.caveats)
+
+
+@pytest.mark.parametrize("starts", [1, 2, 3, 5])
+@pytest.mark.parametrize("fail", [0.0, 0.2, 1.0])
+def test_every_decision_can_be_read_back(make_trial: Any, starts: int, fail: float) -> None:
+    slo = Slo(ttft_ms={"p95": 500.0}, deadline_s=1e6, output_tokens_per_s=1.0, goodput=0.9)
+    trial = make_trial({"a": 1.0, "b": 1.01}, starts=starts, requests=60, slo=slo, fail={"b": fail})
+    found = decide(**trial.kwargs())
+    again = msgspec.json.decode(msgspec.json.encode(found), type=Decision)
+    assert again.outcome == found.outcome
