@@ -75,7 +75,7 @@ def run(
     Returns:
         gate.json; exit codes and their meaning are the caller's.
     """
-    judge = _Judge(spec, base_dir, fingerprint, facts, host, installed)
+    judge = Judge(spec, base_dir, fingerprint, facts, host, installed)
     named = [resolve(c, facts, installed) for c in spec.candidates or []]
     rest = every_engine(spec, facts, installed) if landscape or not named else []
     rest = [c for c in rest if not any(_same(c, n) for n in named)]
@@ -97,7 +97,7 @@ def _same(one: CandidateSpec, other: CandidateSpec) -> bool:
     return one.version == other.version
 
 
-class _Judge:
+class Judge:
     """Reads each model once and builds the cases."""
 
     def __init__(
