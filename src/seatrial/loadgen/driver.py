@@ -14,7 +14,7 @@ import math
 import time
 from collections import deque
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from seatrial.core.seeds import derive_seed
 from seatrial.core.timer import Timer
@@ -52,7 +52,7 @@ class Driver:
         self.finished = 0
         self.events = 0
         self.open_exchanges: dict[Connection, Exchange] = {}
-        self.connecting: set[asyncio.Task[None]] = set()
+        self.connecting: set[asyncio.Task[Any]] = set()
         self.waiting: deque[tuple[int, int]] = deque()
         self.due: list[tuple[int, int]] = []  # (time, index): open loop and follow-up turns
         self.answers: dict[int, list[bytes]] = {}
@@ -213,6 +213,9 @@ class Driver:
         self._account(exchange)
 
     def _account(self, exchange: Exchange) -> None:
+        task = asyncio.current_task()
+        if task is not None:  # a connect that failed: its task ends with this call
+            self.connecting.discard(task)
         self.finished += 1
         self.events += len(exchange.stamps)
         self.to_write.append(exchange)

@@ -69,8 +69,9 @@ class PromptMaker:
         count = self.words_for(input_tokens) - 1
         parts = [self.lexicon.first]
         if blocks is not None and len(blocks):
-            # The template and the first word stand in the first block.
-            room = max(0, block_tokens - self.lexicon.overhead - 1)
+            # The first word is part of the first block. What the template puts in front is
+            # shared by all, so k equal blocks of text are at least k equal blocks of tokens.
+            room = block_tokens - 1
             for block in blocks:
                 share = min(room, count)
                 if share <= 0:
