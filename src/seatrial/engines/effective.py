@@ -35,11 +35,12 @@ def normalise(found: dict[str, Any], flags: dict[str, Any], env: dict[str, str])
     return {
         **ordered,
         **more,
-        "flags": dict(sorted(flags.items())),
+        "flags": {k: "(set)" if _SECRET_FLAG.search(k) else v for k, v in sorted(flags.items())},
         "env": shown(env),
     }
 
 
+_SECRET_FLAG = re.compile(r"api_?key|password|secret|^(hf_)?token$", re.IGNORECASE)
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
 

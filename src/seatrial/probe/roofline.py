@@ -17,7 +17,7 @@ from seatrial.probe.subject import Subject
 
 _BYTES = 64 << 20
 _SECONDS = 0.3
-TOKENS = 48
+TOKENS = 32
 
 
 def cpu_bandwidth(threads: int) -> float:

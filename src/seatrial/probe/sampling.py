@@ -15,7 +15,7 @@ def greedy_repeats(subject: Subject) -> Answer:
 
     That it differs is no fault by itself (kernels may sum in another order); it is told.
     """
-    texts = [content_of(subject.chat(STORY, 24)) for _ in range(2)]
+    texts = [content_of(subject.chat(STORY, 16)) for _ in range(2)]
     if None in texts:
         return failed("no text came back")
     if texts[0] != texts[1]:
@@ -26,7 +26,7 @@ def greedy_repeats(subject: Subject) -> Answer:
 def seeds(subject: Subject) -> Answer:
     """At temperature 1: the same seed gives the same text, another seed another one."""
     extra: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0}
-    replies = [subject.chat(STORY, 24, seed=s, **extra) for s in (7, 7, 8, 9)]
+    replies = [subject.chat(STORY, 12, seed=s, **extra) for s in (7, 7, 8, 9)]
     texts = [content_of(r) for r in replies]
     if None in texts:
         bad = next(r for r, t in zip(replies, texts, strict=True) if t is None)
@@ -43,14 +43,14 @@ def seeds(subject: Subject) -> Answer:
 
 def stop_sequences(subject: Subject) -> Answer:
     """Generation ends before the stop text, which is taken from what it would have said."""
-    free = content_of(subject.chat(STORY, 40))
+    free = content_of(subject.chat(STORY, 28))
     if not free or len(free.split()) < 6:
         return unknown("the free answer is too short to take a stop text from", text=free)
     words = free.split()
     stop = " ".join(words[len(words) // 2 : len(words) // 2 + 2])
     if stop not in free:
         stop = words[len(words) // 2]
-    reply = subject.chat(STORY, 40, stop=[stop])
+    reply = subject.chat(STORY, 28, stop=[stop])
     text, choice = content_of(reply), choice_of(reply)
     if not reply.ok or text is None or choice is None:
         return failed("a request with stop was refused", **refusal(reply))
@@ -64,7 +64,7 @@ def stop_sequences(subject: Subject) -> Answer:
 
 def several(subject: Subject) -> Answer:
     """``n: 2``: two answers."""
-    reply = subject.chat(STORY, 12, n=2, temperature=1.0, seed=3)
+    reply = subject.chat(STORY, 6, n=2, temperature=1.0, seed=3)
     answer = reply.json()
     choices = answer.get("choices") if isinstance(answer, dict) else None
     if not reply.ok or not isinstance(choices, list):

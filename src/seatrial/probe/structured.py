@@ -14,6 +14,7 @@ from seatrial.probe.record import Answer, failed, passed, unknown
 from seatrial.probe.subject import SHOWN, Subject, choice_of, content_of, refusal
 
 PROMPT = "Write two sentences about the sea."
+MAX_TOKENS = 72
 PLANS = ["quartz-93", "xylophone-17"]
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -58,7 +59,7 @@ def json_schema_stream(subject: Subject) -> Answer:
     request = subject.engine.adapter.constraint("json_schema", SCHEMA)
     if request is None:
         return failed("this engine has no way to ask for a JSON schema")
-    spoken = subject.speak(PROMPT, 96, **request)
+    spoken = subject.speak(PROMPT, MAX_TOKENS, **request)
     if not spoken.text:
         return failed("no content came", status=spoken.status, error=spoken.error)
     if not obeys_schema(spoken.text):
@@ -109,7 +110,11 @@ def tools(subject: Subject) -> Answer:
         },
     }
     reply = subject.chat(
-        "Switch the light on.", 96, tools=[tool], tool_choice="required", parallel_tool_calls=False
+        "Switch the light on.",
+        MAX_TOKENS,
+        tools=[tool],
+        tool_choice="required",
+        parallel_tool_calls=False,
     )
     if not reply.ok:
         return failed("a request with tools was refused", **refusal(reply))
@@ -132,12 +137,11 @@ def _constrained(subject: Subject, kind: str, value: Any, obeys: Any) -> Answer:
     request = subject.engine.adapter.constraint(kind, value)
     if request is None:
         return failed(f"this engine has no way to ask for {kind}")
-    reply = subject.chat(PROMPT, 96, **request)
+    reply = subject.chat(PROMPT, MAX_TOKENS, **request)
     text = content_of(reply)
     if not reply.ok or text is None:
         return failed("a constrained request got no text", **refusal(reply))
-    free = content_of(subject.chat(PROMPT, 48)) or ""
-    evidence = {"text": text[:SHOWN], "unconstrained_obeys": obeys(free)}
+    evidence = {"text": text[:SHOWN], "unconstrained_obeys": obeys(subject.free_text(PROMPT))}
     if not obeys(text):
         return failed("the constraint was not kept", **evidence)
     if evidence["unconstrained_obeys"]:

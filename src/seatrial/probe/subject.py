@@ -45,6 +45,7 @@ class Subject:
         self.seed = seed
         self.effective = engine.effective()
         self._serial = 0
+        self._free: dict[str, str] = {}
 
     @property
     def context_tokens(self) -> int | None:
@@ -73,6 +74,12 @@ class Subject:
         route = self.engine.adapter.routes.chat
         body = self.body(content, max_tokens, **extra)
         return http.post(self.engine.base_url, route, body, timeout_s=TIMEOUT_S)
+
+    def free_text(self, prompt: str) -> str:
+        """What the model says when nothing constrains it; asked once a prompt."""
+        if prompt not in self._free:
+            self._free[prompt] = content_of(self.chat(prompt, 32)) or ""
+        return self._free[prompt]
 
     def speak(self, content: Any, max_tokens: int = 16, **extra: Any) -> Spoken:
         """One streamed answer, read to its end."""

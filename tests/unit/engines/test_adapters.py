@@ -245,7 +245,9 @@ def test_llama_cpp_tells_phases_on_its_own_clock() -> None:
 
 def test_effective_settings_stand_side_by_side_and_hold_no_secret() -> None:
     env = {"HF_TOKEN": "hf_abc", "OMP_NUM_THREADS": "1"}
-    rows = [normalise({"slots": 4, "odd": 1}, {"b": 1}, env), normalise({}, {}, {})]
+    flags = {"api_key": "hf_abc", "max_num_batched_tokens": 8}
+    rows = [normalise({"slots": 4, "odd": 1}, flags, env), normalise({}, {}, {})]
+    assert rows[0]["flags"] == {"api_key": "(set)", "max_num_batched_tokens": 8}
     assert all(list(row)[: len(KEYS)] == list(KEYS) for row in rows)
     assert rows[0]["env"] == {"HF_TOKEN": "(set)", "OMP_NUM_THREADS": "1"}
     assert "hf_abc" not in json.dumps(rows)
