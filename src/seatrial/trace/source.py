@@ -83,7 +83,7 @@ class Member:
 
 
 class _Guard(io.RawIOBase):
-    """Counts what comes out of a decompressor against what went in."""
+    """Counts what comes out of a decompressor (or an archive) against what went in."""
 
     def __init__(self, inner: BinaryIO, compressed: int, name: str) -> None:
         self._inner, self._compressed, self._name, self._out = inner, compressed, name, 0
@@ -198,9 +198,8 @@ def _tar(stream: Stream) -> Iterator[Member]:
             inner = archive.extractfile(info)
             if inner is not None:
                 name = Path(info.name)
-                yield Member(
-                    name.name, name.parent.name, io.BufferedReader(cast(io.RawIOBase, inner), HEAD)
-                )
+                raw = _Guard(cast(BinaryIO, inner), info.size, name.name)
+                yield Member(name.name, name.parent.name, io.BufferedReader(raw, HEAD))
 
 
 def _stem(name: str, kind: str | None) -> str:

@@ -8,6 +8,8 @@ that is longer than the grain. Both are 1 for a Poisson process.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from seatrial.core.units import NS_PER_S
@@ -16,8 +18,33 @@ from seatrial.workload.lengths import distribution
 from seatrial.workload.profile import Arrivals
 
 SCALES_S = (1, 10, 60, 600, 3600)
-MAX_BINS = 50_000_000
 SHOWN_MINUTES = 20_160
+
+
+@dataclass(frozen=True, slots=True)
+class Grain:
+    """What time stamps resolve: by the format (an exact grid), or by batches found in the data."""
+
+    exact: int
+    batches: int
+
+    @property
+    def ns(self) -> int:
+        """The coarser of the two."""
+        return max(self.exact, self.batches)
+
+    def shows(self, width: int, n: int, span: int) -> bool:
+        """Whether counts per ``width`` say something about the traffic and not about the stamps.
+
+        A bin holds one stamp more or less than the next, each with rate x grain requests, so the
+        stamps alone add rate x grain^2 / width x f (1 - f) to the dispersion, f being the
+        fractional part of width / grain (1/2 at worst where batches are not on a grid). Up to a
+        tenth of a Poisson process's 1 is let pass; and there must be two whole bins.
+        """
+        if width < self.ns or span < 2 * width:
+            return False
+        part = (width / self.exact) % 1.0 if self.batches <= self.exact else 0.5
+        return (n / span) * self.ns**2 / width * part * (1 - part) <= 0.1
 
 
 def arrivals(arrival_ns: Ints, grain_ns: int | None) -> Arrivals | None:
@@ -27,28 +54,33 @@ def arrivals(arrival_ns: Ints, grain_ns: int | None) -> Arrivals | None:
         return None
     gaps = np.diff(arrival_ns)
     span = int(arrival_ns[-1] - arrival_ns[0])
-    grain = max(grain_ns or 1, batch_grain(gaps) or 1)
+    grain = Grain(grain_ns or 1, batch_grain(gaps) or 1)
     mean_gap = span / (n - 1)
     naive = float(np.std(gaps) / mean_gap)
-    fine = grain <= mean_gap
-    minute = counts(arrival_ns, 60)
-    full = minute[:-1]
+    fine = grain.ns <= mean_gap
+    minute, bins = counts(arrival_ns, 60)
+    full = minute[minute[:, 0] < bins - 1, 1]
+    mean_minute = n / bins
+    spread = {f"{s}s": _dispersions(arrival_ns, s, grain, n, span) for s in SCALES_S}
     return Arrivals(
         rate_per_s=n / (span / NS_PER_S),
         cv_interarrival=naive if fine else None,
         cv_interarrival_naive=naive,
-        grain_s=grain / NS_PER_S,
-        dispersion={f"{s}s": _dispersion_at(arrival_ns, s, grain, span) for s in SCALES_S},
-        peak_per_second=_peak(arrival_ns, 1, grain),
-        peak_per_minute=int(minute.max()),
-        mean_per_minute=float(minute.mean()),
-        peak_to_mean_minute=float(minute.max() / minute.mean()),
-        peak_to_mean_minute_full_bins=float(full.max() / full.mean()) if full.any() else None,
+        grain_s=grain.ns / NS_PER_S,
+        dispersion={name: pair[0] for name, pair in spread.items()},
+        dispersion_full_bins={name: pair[1] for name, pair in spread.items()},
+        peak_per_second=_peak(arrival_ns, 1, grain.ns),
+        peak_per_minute=int(minute[:, 1].max()),
+        mean_per_minute=mean_minute,
+        peak_to_mean_minute=float(minute[:, 1].max() / mean_minute),
+        peak_to_mean_minute_full_bins=(
+            float(full.max() / (full.sum() / (bins - 1))) if len(full) else None
+        ),
         interarrival_s=distribution(gaps / NS_PER_S) if fine else None,
         share_zero_interarrival=float(np.mean(gaps == 0)) if fine else None,
         distinct_timestamps=int(np.count_nonzero(gaps)) + 1,
         on_share=on_share(arrival_ns, span),
-        per_minute=minute.tolist() if len(minute) <= SHOWN_MINUTES else None,
+        per_minute=dense(minute, bins) if bins <= SHOWN_MINUTES else None,
         per_hour_of_day=None,
     )
 
@@ -66,29 +98,48 @@ def batch_grain(gaps: Ints) -> int | None:
     return int(median) if low >= median / 2 else None
 
 
-def counts(arrival_ns: Ints, width_s: float) -> Ints:
-    """Requests per bin of ``width_s``, from the first arrival; empty bins and the last included."""
-    bins = (arrival_ns - arrival_ns[0]) // int(width_s * NS_PER_S)
-    return np.bincount(bins).astype(np.int64)
+def counts(arrival_ns: Ints, width_s: int) -> tuple[Ints, int]:
+    """Requests per bin of ``width_s`` from the first arrival.
+
+    Returns:
+        (k, 2) bin and requests in it, for bins that have any, ascending; and how many bins there
+        are in all, the last, partial one included. A year of silence costs no memory.
+    """
+    bins = (arrival_ns - arrival_ns[0]) // (width_s * NS_PER_S)
+    starts = np.flatnonzero(np.r_[True, bins[1:] != bins[:-1]])
+    sizes = np.diff(np.r_[starts, len(bins)])
+    return np.column_stack((bins[starts], sizes)).astype(np.int64), int(bins[-1]) + 1
 
 
-def dispersion(per_bin: Ints) -> float:
-    """Population variance over mean of counts per bin."""
-    return float(per_bin.var() / per_bin.mean())
+def dense(sparse: Ints, bins: int) -> list[int]:
+    """Requests of every bin, empty ones too."""
+    out = np.zeros(bins, dtype=np.int64)
+    out[sparse[:, 0]] = sparse[:, 1]
+    return [int(count) for count in out]
 
 
-def _dispersion_at(arrival_ns: Ints, width_s: int, grain: int, span: int) -> float | None:
-    width = width_s * NS_PER_S
-    if width < grain or span < 2 * width or span // width > MAX_BINS:
-        return None
-    return dispersion(counts(arrival_ns, width_s))
+def dispersion(per_bin: Ints, bins: int) -> float:
+    """Population variance over mean of counts per bin; bins not in ``per_bin`` are empty."""
+    held = per_bin.astype(np.float64)
+    mean = float(held.sum()) / bins
+    return (float(np.dot(held, held)) / bins - mean * mean) / mean
+
+
+def _dispersions(
+    arrival_ns: Ints, width_s: int, grain: Grain, n: int, span: int
+) -> tuple[float | None, float | None]:
+    """(of all bins, of all but the last, partial one); None where the scale cannot be seen."""
+    if not grain.shows(width_s * NS_PER_S, n, span):
+        return None, None
+    sparse, bins = counts(arrival_ns, width_s)
+    full = sparse[sparse[:, 0] < bins - 1, 1]
+    return dispersion(sparse[:, 1], bins), dispersion(full, bins - 1) if len(full) else None
 
 
 def _peak(arrival_ns: Ints, width_s: int, grain: int) -> int | None:
-    width = width_s * NS_PER_S
-    if width < grain or int(arrival_ns[-1]) // width > MAX_BINS:
+    if width_s * NS_PER_S < grain:
         return None
-    return int(counts(arrival_ns, width_s).max())
+    return int(counts(arrival_ns, width_s)[0][:, 1].max())
 
 
 def on_share(arrival_ns: Ints, span: int) -> float | None:

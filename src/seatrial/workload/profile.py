@@ -38,6 +38,7 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True):
     """When requests come. Bins start at the first arrival; counts include empty bins.
 
     ``cv_interarrival`` is null where the time stamps are too coarse to have one;
+    ``dispersion_full_bins`` leaves the last, partial bin out: it weighs much in a short trace.
     ``cv_interarrival_naive`` is what a tool that ignores the grain would print.
     """
 
@@ -46,6 +47,7 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True):
     cv_interarrival_naive: float | None
     grain_s: float
     dispersion: dict[str, float | None]
+    dispersion_full_bins: dict[str, float | None]
     peak_per_second: int | None
     peak_per_minute: int
     mean_per_minute: float

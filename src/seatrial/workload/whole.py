@@ -7,7 +7,7 @@ import numpy as np
 from seatrial.core.units import NS_PER_S
 from seatrial.trace.table import SourceFile
 from seatrial.workload import pressure as press
-from seatrial.workload.arrivals import SCALES_S, SHOWN_MINUTES, pause_limit
+from seatrial.workload.arrivals import SCALES_S, SHOWN_MINUTES, Grain, dispersion, pause_limit
 from seatrial.workload.partial import Gaps, Histogram, Partial, log_value
 from seatrial.workload.profile import (
     SCHEMA,
@@ -79,8 +79,9 @@ def arrivals_of(whole: Partial, grain_ns: int) -> Arrivals | None:
         return None
     span = whole.last_ns - whole.first_ns
     gaps, n = whole.gaps, whole.n
-    grain = max(grain_ns, 1, (_batches(gaps) if gaps is not None else 0))
-    fine = gaps is not None and grain <= span / (n - 1)
+    grain = Grain(max(grain_ns, 1), _batches(gaps) if gaps is not None else 1)
+    fine = gaps is not None and grain.ns <= span / (n - 1)
+    spread = {f"{s}s": _dispersions(whole.seconds, s, grain, n, span) for s in SCALES_S}
     naive = None if gaps is None else _cv(gaps)
     minute = _binned(whole.seconds, 60)
     bins = span // (60 * NS_PER_S) + 1
@@ -91,9 +92,10 @@ def arrivals_of(whole: Partial, grain_ns: int) -> Arrivals | None:
         rate_per_s=n / (span / NS_PER_S),
         cv_interarrival=naive if fine else None,
         cv_interarrival_naive=naive,
-        grain_s=grain / NS_PER_S,
-        dispersion={f"{s}s": _dispersion(whole.seconds, s, n, span, grain) for s in SCALES_S},
-        peak_per_second=int(whole.seconds.counts.max()) if grain <= NS_PER_S else None,
+        grain_s=grain.ns / NS_PER_S,
+        dispersion={name: pair[0] for name, pair in spread.items()},
+        dispersion_full_bins={name: pair[1] for name, pair in spread.items()},
+        peak_per_second=int(whole.seconds.counts.max()) if grain.ns <= NS_PER_S else None,
         peak_per_minute=int(minute.counts.max()),
         mean_per_minute=mean,
         peak_to_mean_minute=int(minute.counts.max()) / mean,
@@ -126,13 +128,15 @@ def _dense(bins: Histogram, length: int) -> list[int]:
     return [int(count) for count in out]
 
 
-def _dispersion(seconds: Histogram, width: int, n: int, span: int, grain: int) -> float | None:
-    if width * NS_PER_S < grain or span < 2 * width * NS_PER_S:
-        return None
+def _dispersions(
+    seconds: Histogram, width: int, grain: Grain, n: int, span: int
+) -> tuple[float | None, float | None]:
+    if not grain.shows(width * NS_PER_S, n, span):
+        return None, None
     bins = span // (width * NS_PER_S) + 1
-    counts = _binned(seconds, width).counts.astype(np.float64)
-    mean = n / bins
-    return float((np.dot(counts, counts) / bins - mean * mean) / mean)
+    binned = _binned(seconds, width)
+    full = binned.counts[binned.values < bins - 1]
+    return dispersion(binned.counts, bins), dispersion(full, bins - 1) if len(full) else None
 
 
 def _percentile(gaps: Gaps, q: float) -> float:
@@ -164,14 +168,14 @@ def _gap_distribution(gaps: Gaps) -> Distribution:
 
 
 def _batches(gaps: Gaps) -> int:
-    """``arrivals.batch_grain`` from the log bins; 0 where the log does not stamp in batches."""
+    """``arrivals.batch_grain`` from the log bins; 1 where the log does not stamp in batches."""
     positive = gaps.n - gaps.zeros
     if positive == 0 or positive * 2 > gaps.n:
-        return 0
+        return 1
     ends = np.cumsum(gaps.logs.counts)
     places = np.searchsorted(ends, [0.05 * positive, 0.5 * positive])
     low, median = log_value(gaps.logs.values[places])
-    return int(median) if low >= median / 2 else 0
+    return int(median) if low >= median / 2 else 1
 
 
 def _on_share(gaps: Gaps, n: int, span: int) -> float:

@@ -170,6 +170,7 @@ def test_overlapping_parts_give_up_the_gaps() -> None:
     assert merge(a, b).gaps is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=200))
 def test_histogram_percentiles_are_numpys(values: list[int]) -> None:
     unique, counts = np.unique(np.array(values, dtype=np.int64), return_counts=True)
