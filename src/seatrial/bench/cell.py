@@ -50,7 +50,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client says of itself; percentiles in ms."""
+    """What the client says of itself; percentiles in ms.
+
+    Attributes:
+        kernel_stamps: arrival times are the kernel's: the loop's lag is in no latency.
+        receive_delay_ms: from the packet's arrival to the read; None values where the kernel
+            gives no stamps.
+        connect_ms: of the connections opened before and during the run.
+        run_queue_wait_s: ready to run and without a core; None where the system does not say.
+    """
 
     cpu_s: float
     cpu_s_per_million_tokens: float | None
@@ -58,6 +66,13 @@ class ClientReport(msgspec.Struct, frozen=True, kw_only=True):
     loop_lag_ms: dict[str, float | None]
     cpu_share: float
     calibration: dict[str, Any] | None = None
+    workers: int = 1
+    kernel_stamps: bool = False
+    receive_delay_ms: dict[str, float | None] = {}
+    connect_ms: dict[str, float | None] = {}
+    connections: int = 0
+    in_flight_peak: int = 0
+    run_queue_wait_s: float | None = None
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import numpy as np
 
 from seatrial.bench import client as judge_client
 from seatrial.bench import comparability, counters, summary
+from seatrial.bench.calibrate import Calibration, calibrate, reasons
 from seatrial.bench.cell import SCHEMA, Cell, Finding
 from seatrial.bench.prepare import Prepared, prepare
 from seatrial.bench.style import Caller
@@ -92,7 +94,7 @@ def measure(
     headers: dict[str, str] | None = None,
     hardware: str | None = None,
     model_sha256: str | None = None,
-    calibration: dict[str, Any] | None = None,
+    calibrated: bool = True,
     keep_text: bool = False,
 ) -> Cell:
     """Load the engine with the table and say what was seen.
@@ -103,6 +105,7 @@ def measure(
             start enters the prompts, so that no start repeats another's.
         folder: empty; gets requests.parquet, telemetry.parquet, server_metrics.parquet.
         load: None: by the table and the workload's mode.
+        calibrated: hold the client against the mock engine at the planned load first.
 
     Raises:
         EngineError: the engine does not generate, or nothing listens.
@@ -115,8 +118,13 @@ def measure(
     progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
     prepared = prepare(table, caller, cell_seed)
     target = target_of(engine, route, headers)
+    rate = _events_per_s(table, load)
+    workers = workers_for(rate)
+    calibration = None
+    if calibrated:
+        progress.step("bench", "the client against a known truth")
+        calibration = calibrate(max(load.users, load.connections), rate)
     before = counters.read(engine)
-    workers = workers_for(_events_per_s(table, load))
     with Sampler(engine.pid, metrics_url=engine.metrics_url) as sampler:
         run = execute(
             prepared.plan,
@@ -135,6 +143,8 @@ def measure(
     void = (
         judge_client.invalid_because(run.client, run.records, capped=load.max_in_flight > 0) + void
     )
+    if calibration is not None:
+        void += _calibration_reasons(calibration, run.records)
     findings = [*seen, *judge_client.stream_findings(run.records), *_findings(run, prepared)]
     effective = engine.effective()
     key = comparability.key(
@@ -168,7 +178,7 @@ def _cell(
     findings: list[Finding],
     effective: dict[str, Any],
     key: dict[str, Any],
-    calibration: dict[str, Any] | None,
+    calibration: Calibration | None,
     seed: int,
 ) -> Cell:
     records = run.records
@@ -195,7 +205,9 @@ def _cell(
         failure_rate=summary.failure_rate(records),
         resources=telemetry.resources(),
         effective=effective,
-        client=judge_client.report(run.client, records, calibration),
+        client=judge_client.report(
+            run.client, records, None if calibration is None else msgspec.to_builtins(calibration)
+        ),
         findings=findings + noise,
         cold_start_s=dict(engine.cold_start_s),
         comparability=key,
@@ -204,6 +216,13 @@ def _cell(
         ),
         files={path.name: sha256_file(path) for path in sorted(folder.glob("*.parquet"))},
     )
+
+
+def _calibration_reasons(calibration: Calibration, records: Records) -> list[str]:
+    ttft = metrics.Ttft.values(records)
+    if not len(ttft):
+        return []
+    return reasons(calibration, float(ttft.mean()), float(np.percentile(ttft, 99)))
 
 
 def _events_per_s(table: RequestTable, load: Load) -> float:

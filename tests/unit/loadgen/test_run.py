@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import duckdb
 import numpy as np
@@ -31,7 +32,7 @@ def test_every_route_gives_tokens_times_and_usage(mock, drive, route):
     assert (np.diff(records.event_offsets) == 5).all()
     ints = records.ints
     order = ("scheduled_ns", "sent_ns", "first_byte_ns", "first_token_ns", "last_token_ns")
-    for earlier, later in zip(order, order[1:], strict=False):
+    for earlier, later in itertools.pairwise(order):
         assert (ints[earlier] <= ints[later]).all()
     assert (ints["last_token_ns"] <= ints["done_ns"]).all()
 
