@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -66,6 +67,7 @@ class MockApp:
             "/health": lambda: {"status": "ok"},
             "/v1/models": lambda: {"object": "list", "data": [self._model()]},
             options.dialect.info_route: self._effective,
+            **{path: partial(dict, page) for path, page in options.dialect.pages.items()},
         }
 
     def channel(self) -> Channel:
@@ -78,7 +80,7 @@ class MockApp:
             self._generate(request, channel)
         elif request.path == self.options.dialect.tokenize_route:
             self._tokenize(request, channel)
-        elif request.path == "/metrics":
+        elif request.path == self.options.dialect.metrics_route:
             text = self._metrics().encode()
             channel.answer(200, text, content_type="text/plain; version=0.0.4")
         elif request.path == "/truth":
@@ -223,7 +225,7 @@ class MockApp:
 def _json_object(body: bytes | bytearray) -> dict[str, Any] | None:
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -41,6 +41,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         tokenize_route, tokenize_key: where text is tokenised, and the request's field.
         server_header: the ``Server`` header.
         effective: what the engine answers on ``/props`` or ``/get_server_info``.
+        metrics_route: where the Prometheus text is; None: nowhere.
+        pages: other GET routes and the JSON they answer.
         line_end: separator of event-stream lines (sse-starlette writes CRLF).
     """
 
@@ -55,6 +57,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     server_header: str = "seatrial-mock"
     info_route: str = "/props"
     effective: dict[str, Any] = {}
+    metrics_route: str | None = "/metrics"
+    pages: dict[str, Any] = {}
     line_end: str = "\n"
 
 

@@ -43,6 +43,10 @@ def streams(subject: Subject) -> Answer:
         "total_ms": round(spoken.total_ms, 1),
         "usage_in_stream": spoken.usage is not None,
     }
+    if spoken.malformed:
+        return failed(f"{spoken.malformed} event(s) are not JSON", **evidence)
+    if spoken.error:
+        return failed("an error came inside the stream", error=spoken.error, **evidence)
     if spoken.finish_reason is None:
         return failed("the stream ended without a finish_reason", **evidence)
     span = spoken.content_ms[-1] - spoken.content_ms[0]
@@ -68,6 +72,8 @@ def usage(subject: Subject) -> Answer:
         return failed(f"12 tokens were made and usage says {made}", **evidence)
     if not told.get("prompt_tokens"):
         return failed("usage tells no prompt_tokens", **evidence)
+    if subject.speak("Count to three.", 4).usage is None:
+        return failed("a stream that was asked for usage carries none", **evidence)
     return passed(**evidence)
 
 

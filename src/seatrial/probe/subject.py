@@ -18,7 +18,10 @@ SHOWN = 300
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True):
-    """A streamed answer as it came. Times are ms since the request was sent."""
+    """A streamed answer as it came. Times are ms since the request was sent.
+
+    ``malformed`` counts events that are not JSON objects.
+    """
 
     status: int
     text: str
@@ -28,6 +31,7 @@ class Spoken(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: str | None
     usage: dict[str, Any] | None
     done: bool
+    malformed: int = 0
     error: str = ""
 
     @property
@@ -152,12 +156,15 @@ def refusal(reply: http.Reply) -> dict[str, Any]:
 def _listen(stream: http.Stream, began: int) -> Spoken:
     times: list[float] = []
     text: list[str] = []
-    role_first, finish, usage, error = False, None, None, ""
+    role_first, finish, usage, error, malformed = False, None, None, "", 0
     if stream.status >= 400:
         return _silence(stream.body(4096).decode("utf-8", errors="replace"), stream.status)
     for number, event in enumerate(stream.events()):
         chunk = event.json()
-        if not isinstance(chunk, dict) or "error" in chunk:
+        if not isinstance(chunk, dict):
+            malformed += 1
+            continue
+        if "error" in chunk:
             error = event.data[:SHOWN].decode("utf-8", errors="replace")
             continue
         usage = chunk.get("usage") or usage
@@ -180,6 +187,7 @@ def _listen(stream: http.Stream, began: int) -> Spoken:
         finish_reason=finish,
         usage=usage,
         done=stream.done,
+        malformed=malformed,
         error=error or stream.error,
     )
 
