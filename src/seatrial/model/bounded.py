@@ -7,6 +7,7 @@ number without checking it, or runs anything. A file that is not what it claims 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def read_bytes(path: Path, *, limit: int = MAX_JSON_BYTES) -> bytes:
     """The whole of a small file; more than ``limit`` bytes is an IntegrityError."""
     try:
         with path.open("rb") as file:
-            data = file.read(limit + 1)
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(min(limit, size) + 1)  # read(n) sets n bytes aside at once
     except OSError as error:
         raise UsageError(
             f"{path.name} cannot be read: {error.strerror or error}",
