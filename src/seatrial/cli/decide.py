@@ -25,6 +25,8 @@ def decide(
     /,
     *,
     previous: str | None = None,
+    deploy: Path | None = None,
+    image: str | None = None,
     write: Annotated[bool, Parameter(negative="--no-write")] = True,
     json: Json = False,
     quiet: Quiet = False,
@@ -37,6 +39,9 @@ def decide(
     ----------
     trial: The trial's folder.
     previous: What serves today; it is kept as the way back.
+    deploy: Also write deployment files for the choice into this folder (docker compose,
+        Kubernetes, KServe, systemd, Modelfile).
+    image: Image reference for them, with its digest; the engine's usual image by tag if not given.
     write: Write decision.json into the trial (the default).
     """
     from seatrial.decide import decide_folder
@@ -50,7 +55,31 @@ def decide(
     show(console, found)
     if write:
         console.done([trial / "decision.json"], f"seatrial dossier {trial}")
+    if deploy is not None:
+        _deploy(console, trial, found, deploy, image)
     return EXIT[found.outcome]
+
+
+def _deploy(
+    console: Console, trial: Path, found: Decision, folder: Path, image: str | None
+) -> None:
+    from seatrial.core.errors import UsageError
+    from seatrial.decide import load_trial
+    from seatrial.decide.deploy import files_of
+    from seatrial.store import write_bytes
+
+    try:
+        files = files_of(load_trial(trial), found, image=image)
+    except ValueError as error:
+        raise UsageError(
+            f"no deployment files: {error}",
+            where=str(trial),
+            unchanged="decision.json is written",
+            remedy="seatrial decide TRIAL without --deploy",
+        ) from error
+    for name, text in files.items():
+        write_bytes(folder / name, text.encode())
+    console.done([folder / name for name in files])
 
 
 def show(console: Console, found: Decision) -> None:

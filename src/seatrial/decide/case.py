@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from seatrial.bench.cell import Cell
+from seatrial.decide.coldstart import cold_start_s
 from seatrial.decide.comparability import kind_of
 from seatrial.decide.constraints import QualityLike
 from seatrial.decide.cost import cost_of, operating_of
@@ -49,10 +50,7 @@ class Case:
         """Mean time of a cell as measured, start included; the plan's estimate without cells."""
         if not self.all_cells:
             return self.plan.minutes_per_cell
-        spent = [
-            c.duration_s + sum(v for v in c.cold_start_s.values() if v is not None)
-            for c in self.all_cells
-        ]
+        spent = [c.duration_s + (cold_start_s(c.cold_start_s) or 0.0) for c in self.all_cells]
         return float(np.mean(spent)) / 60
 
     def series(self, candidate: str, metric: str) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from seatrial.decide.coldstart import cold_start_s
 from seatrial.decide.record import Cost, Operating
 from seatrial.stats.interval import Interval
 from seatrial.stats.mean import mean_interval
@@ -65,24 +66,12 @@ def operating_of(
         image_bytes=platform.get("image_bytes"),
         rss_peak_bytes=_worst(r.get("rss_peak_bytes") for r in resources),
         gpu_mem_peak_bytes=_worst(r.get("gpu_mem_peak_bytes") for r in resources),
-        cold_start_s=_worst(
-            _cold_start_s(c) for c in [*cold_starts, lifecycle.get("cold_start_s")]
-        ),
+        cold_start_s=_worst(cold_start_s(c) for c in [*cold_starts, lifecycle.get("cold_start_s")]),
         recovery_s=lifecycle.get("recovery_s"),
         drain_lost=drain.get("cut"),
         upgrade_s=(lifecycle.get("upgrade") or {}).get("s"),
         rollback_s=(lifecycle.get("rollback") or {}).get("s"),
     )
-
-
-def _cold_start_s(parts: Mapping[str, float | None] | None) -> float | None:
-    """Time from process start to the first token: the named total, else the sum of its parts."""
-    if not parts:
-        return None
-    if parts.get("total") is not None:
-        return parts["total"]
-    known = [value for value in parts.values() if value is not None]
-    return sum(known) if known else None
 
 
 def _worst(values: Any) -> float | None:

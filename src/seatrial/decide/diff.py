@@ -25,6 +25,7 @@ from seatrial.core.provenance import Provenance, provenance
 from seatrial.decide.case import METRICS, Case, gather
 from seatrial.decide.causes import causes_of
 from seatrial.decide.changed import Changed, differences, fact_differences, log_differences
+from seatrial.decide.coldstart import cold_start_s
 from seatrial.decide.folder import TrialFiles, load_trial
 from seatrial.decide.record import Decision
 from seatrial.gate import candidate_id
@@ -283,7 +284,7 @@ def _gated(case: Case) -> set[str]:
 def _values(case: Case, candidate: str, name: str) -> list[float]:
     """One finite value per start, or nothing."""
     if name == "cold_start_s":
-        found = [sum(v for v in c.cold_start_s.values() if v) for c in case.cells[candidate]]
+        found = [cold_start_s(c.cold_start_s) or 0.0 for c in case.cells[candidate]]
     elif name in _RESOURCES:
         found = [c.resources.get(name) or 0.0 for c in case.cells[candidate]]
     else:
