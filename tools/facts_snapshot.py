@@ -3,11 +3,13 @@
     python tools/facts_snapshot.py            every engine
     python tools/facts_snapshot.py vllm tgi   these alone; the others stay as they are
 
-Engines released only as source are read from trees given with --tree ENGINE==VERSION=DIR@NAME@DATE.
+Engines released as source alone are read from trees in the folder FACTS_TREES, one folder
+ENGINE-VERSION each, checked out at the commit that the plan names.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import tomllib
@@ -32,17 +34,36 @@ def shipped() -> dict[tuple[str, str], FactFile]:
     return {(f.engine, f.version): f for f in files}
 
 
+def trees(plan: dict, only: set[str]) -> dict[tuple[str, str], FactFile]:
+    """Engines released as source: read from FACTS_TREES/ENGINE-VERSION where that is there."""
+    found = {}
+    base = Path(os.environ.get("FACTS_TREES", "."))
+    for tree in plan.get("tree", []):
+        for version, commit, day in tree["versions"]:
+            folder = base / f"{tree['engine']}-{version}"
+            if (only and tree["engine"] not in only) or not folder.is_dir():
+                continue
+            name = f"{tree['repository']}@{commit}"
+            file = read_local(tree["engine"], folder, version=version, name=name, released=day)
+            found[file.engine, file.version] = file
+            rows = sum(len(r) for r in file.rows.values())
+            stale = "; ".join(f"{s.predicate}: {s.why}" for s in file.stale)
+            print(f"{file.engine}=={version}: {rows} facts {stale and '  STALE ' + stale}")
+    return found
+
+
 def main() -> None:
     """Read, pack, write; a version that cannot be read is named and keeps what it had."""
     plan = tomllib.loads(PLAN.read_text())
-    only = set(a for a in sys.argv[1:] if not a.startswith("--"))
+    only = {a for a in sys.argv[1:] if not a.startswith("--")}
     index = Index()
     files = shipped()
     begin = time.perf_counter()
     for engine, versions in plan["index"].items():
         for version in versions if not only or engine in only else ():
+            wanted = f"{engine}=={version}" in plan["binaries"]
             try:
-                file = read_release(engine, version, index)
+                file = read_release(engine, version, index, binaries=wanted)
             except SeatrialError as error:
                 print(f"{engine}=={version}: {error.what}")
                 continue
@@ -50,19 +71,7 @@ def main() -> None:
             rows = sum(len(r) for r in file.rows.values())
             stale = "; ".join(f"{s.predicate}: {s.why}" for s in file.stale)
             print(f"{engine}=={version}: {rows} facts {stale and '  STALE ' + stale}")
-    for tree in plan.get("tree", []):
-        folder = Path(tree["folder"])
-        if (only and tree["engine"] not in only) or not folder.is_dir():
-            continue
-        file = read_local(
-            tree["engine"],
-            folder,
-            version=tree["version"],
-            name=tree["name"],
-            released=tree["released"],
-        )
-        files[file.engine, file.version] = file
-        print(f"{tree['engine']}=={tree['version']}: {sum(len(r) for r in file.rows.values())}")
+    files |= trees(plan, only)
     data = pack(files.values())
     snapshot_path().write_bytes(data)
     client = index.client

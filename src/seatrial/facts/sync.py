@@ -19,6 +19,7 @@ import msgspec
 from seatrial.core.errors import PrerequisiteError, UsageError
 from seatrial.core.progress import Progress, Silent
 from seatrial.facts import version as order
+from seatrial.facts.extract.binaries import add_targets, objects
 from seatrial.facts.extract.findings import Findings, Source
 from seatrial.facts.extract.registry import EXTRACTORS, Extractor, extractor
 from seatrial.facts.factfile import FactFile
@@ -26,6 +27,7 @@ from seatrial.facts.reach.artefact import (
     Artefact,
     Sdist,
     Tree,
+    Wheel,
     local_wheel,
     remote_sdist,
     remote_wheel,
@@ -86,9 +88,15 @@ def open_release(file: ReleaseFile, index: Index) -> Artefact:
 
 
 def read_release(
-    engine: str, version: str, index: Index, *, deep: bool = True, progress: Progress | None = None
+    engine: str,
+    version: str,
+    index: Index,
+    *,
+    deep: bool = True,
+    binaries: bool = False,
+    progress: Progress | None = None,
 ) -> FactFile:
-    """The facts of a released version.
+    """The facts of a released version; ``binaries``: CUDA targets too (tens of megabytes).
 
     Raises:
         UsageError: no such engine or version.
@@ -101,11 +109,17 @@ def read_release(
     reader = extractor(engine)
     version = reader.spelled(file.version)
     source = Source(open_release(file, index), version)
-    return read_source(reader, source, version, file.uploaded, deep=deep)
+    return read_source(reader, source, version, file.uploaded, deep=deep, binaries=binaries)
 
 
 def read_source(
-    reader: Extractor, source: Source, version: str, released: str | None, *, deep: bool = True
+    reader: Extractor,
+    source: Source,
+    version: str,
+    released: str | None,
+    *,
+    deep: bool = True,
+    binaries: bool = False,
 ) -> FactFile:
     """Run one extractor over one artefact.
 
@@ -120,6 +134,8 @@ def read_source(
         )
     findings = Findings(source, reader.engine, version)
     reader.load()(findings, deep=deep)
+    if binaries and isinstance(source.artefact, Wheel):
+        add_targets(findings, source.artefact, objects(source.artefact))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return findings.file(released=released, verified_on=today, extractor=reader.label)
 

@@ -161,6 +161,26 @@ class Findings:
         made = row(subject, value, self.member(path, kind), line, state, condition, layer, kept)
         self.rows.setdefault(predicate, []).append(made)
 
+    def add_binary(
+        self,
+        predicate: str,
+        subject: str,
+        value: Any,
+        path: str,
+        *,
+        unresolved: str | None = None,
+        detail: dict[str, Any] | None = None,
+    ) -> None:
+        """A row read out of a large member that was streamed, not kept: no line, no member hash."""
+        place = (self._sources.index(self.source), path, "binary")
+        if place not in self._members:
+            self._members[place] = len(self._refs)
+            self._refs.append(MemberRef(artefact=place[0], path=path, kind="binary"))
+        state: State = "unresolved" if unresolved else "extracted"
+        number = self._members[place]
+        made = row(subject, value, number, None, state, unresolved, None, detail)
+        self.rows.setdefault(predicate, []).append(made)
+
     def step(
         self,
         predicate: str,

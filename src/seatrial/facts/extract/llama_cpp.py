@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.logs import LLAMA_CPP, add_signatures
 from seatrial.facts.extract.textscan import Text
 
 NAME = "llama.cpp"
@@ -87,6 +88,7 @@ def deeper(trunk: Trunk) -> None:
     )
     findings.step("speculative_method", lambda: speculative(trunk), floor=Floor(2))
     findings.step("cuda_targets", lambda: cuda_targets(trunk), floor=Floor(1))
+    findings.step("log_signature", lambda: add_signatures(findings, LLAMA_CPP, prefix=trunk.prefix))
     findings.step("platform", lambda: backends(trunk), floor=Floor(4, ("backend:cuda",)))
 
 

@@ -11,6 +11,7 @@ import ast
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
 from seatrial.facts.extract.flags import add_argparse
+from seatrial.facts.extract.logs import LMDEPLOY, add_signatures
 from seatrial.facts.extract.metadata import add_metadata
 from seatrial.facts.extract.metrics import add_metrics
 from seatrial.facts.extract.pyast import Item, Module, statements, text_of
@@ -90,6 +91,7 @@ def surface(findings: Findings) -> None:
         floor=Floor(8, ("/v1/chat/completions", "/health")),
         looked_at=["lmdeploy/serve/openai/"],
     )
+    findings.step("log_signature", lambda: add_signatures(findings, LMDEPLOY))
     if metrics:  # there were none before 0.10
         findings.step(
             "metric",

@@ -11,6 +11,7 @@ import json
 import re
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.logs import OLLAMA, add_signatures
 from seatrial.facts.extract.textscan import Text
 
 NAME = "ollama"
@@ -40,6 +41,8 @@ def extract(findings: Findings, *, deep: bool = True) -> None:
         findings.step("route", lambda: routes(findings), floor=Floor(15, ("/api/generate",)))
         findings.step("flag", lambda: settings(findings), floor=Floor(8, ("OLLAMA_NUM_PARALLEL",)))
         findings.step("cuda_targets", lambda: targets(findings), floor=Floor(1))
+        if source.has("llm/llama_server.go"):
+            findings.step("log_signature", lambda: add_signatures(findings, OLLAMA))
 
 
 def _text(findings: Findings, path: str) -> Text:

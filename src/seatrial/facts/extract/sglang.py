@@ -16,6 +16,7 @@ from typing import Any
 from seatrial.facts.extract.conditions import on_cuda, platforms_in
 from seatrial.facts.extract.findings import Findings, Floor, Missing
 from seatrial.facts.extract.flags import add_argparse, add_flag, shown
+from seatrial.facts.extract.logs import SGLANG, add_signatures
 from seatrial.facts.extract.metadata import add_metadata
 from seatrial.facts.extract.metrics import add_metrics
 from seatrial.facts.extract.pyast import Item, Module, statements, text_of
@@ -92,6 +93,7 @@ def deeper(findings: Findings) -> None:
         floor=Floor(20, ("/v1/chat/completions", "/health")),
         looked_at=["sglang/srt/entrypoints/http_server.py"],
     )
+    findings.step("log_signature", lambda: add_signatures(findings, SGLANG), floor=Floor(2))
     collectors = findings.source.glob("sglang/srt/observability/*.py", "sglang/srt/metrics/*.py")
     findings.step(
         "metric",

@@ -10,6 +10,7 @@ import ast
 import re
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.logs import TGI, add_signatures
 from seatrial.facts.extract.pyast import Unresolved, statements
 from seatrial.facts.extract.textscan import Text
 
@@ -54,6 +55,7 @@ def extract(findings: Findings, *, deep: bool = True) -> None:
         findings.step("metric", lambda: metrics(findings, rust), floor=Floor(15))
         findings.step("flag", lambda: flags(findings), floor=Floor(30, ("--max-input-tokens",)))
         findings.step("cuda_targets", lambda: targets(findings), floor=Floor(1))
+        findings.step("log_signature", lambda: add_signatures(findings, TGI))
 
 
 def model_types(findings: Findings) -> None:

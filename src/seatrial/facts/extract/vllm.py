@@ -13,6 +13,8 @@ import ast
 from seatrial.facts.extract.classes import find_class
 from seatrial.facts.extract.findings import Findings, Floor, Locator, Missing, Source
 from seatrial.facts.extract.flags import add_argparse, add_fields
+from seatrial.facts.extract.interfaces import Table, claimed, class_table
+from seatrial.facts.extract.logs import VLLM, add_signatures
 from seatrial.facts.extract.metadata import add_metadata
 from seatrial.facts.extract.metrics import add_metrics
 from seatrial.facts.extract.pyast import (
@@ -108,9 +110,10 @@ def extract(findings: Findings, *, package: str = "vllm", deep: bool = True) -> 
     """Everything. ``deep`` off: only the small tables (architectures, methods, dtypes)."""
     source, places = findings.source, Places(package)
     tables(source, places)
+    claims = model_claims(findings, package) if deep else {}
     findings.step(
         "architecture",
-        lambda: architectures(findings, places),
+        lambda: architectures(findings, places, claims),
         floor=Floor(100, ("LlamaForCausalLM", "Qwen2ForCausalLM", "MixtralForCausalLM")),
         looked_at=[p.path for p in places.registry],
     )
@@ -147,7 +150,12 @@ def deeper(findings: Findings, places: Places) -> None:
         ("SpeculativeMethod",),
         Floor(4, ("ngram", "eagle")),
     )
-    _choices(findings, places.lora, "lora_limit", ("MaxLoRARanks",), None, value="max_lora_rank")
+    findings.step(
+        "lora_limit",
+        lambda: lora_ranks(findings, places),
+        floor=Floor(3, ("16",)),
+        looked_at=[p.path for p in places.lora],
+    )
     findings.step(
         "kv_connector",
         lambda: connectors(findings, places),
@@ -194,6 +202,7 @@ def surface(findings: Findings, package: str) -> None:
         f"{package}/distributed/kv_transfer/*stats.py",
         f"{package}/distributed/kv_transfer/*metrics.py",
     )
+    findings.step("log_signature", lambda: add_signatures(findings, VLLM), floor=Floor(3))
     findings.step(
         "metric",
         lambda: add_metrics(findings, metrics, "vllm:"),
@@ -229,13 +238,21 @@ def _gates(findings: Findings, package: str) -> dict[str, str]:
     return gates
 
 
-def architectures(findings: Findings, places: Places) -> None:
+def model_claims(findings: Findings, package: str) -> Table:
+    """Class statements of all model files: what each class says that it supports."""
+    return class_table(
+        findings,
+        findings.source.glob(f"{package}/model_executor/models/*.py", f"{package}/models/*.py"),
+    )
+
+
+def architectures(findings: Findings, places: Places, claims: Table) -> None:
     """Native architectures of every ``_*_MODELS`` dict, removed ones, those of plugins."""
     module = _module(findings, places.registry)
     entries = [
         (item, _TABLE_OF.get(name, name.strip("_").lower()))
         for name, node in module.assigned.items()
-        if _is_registry(name)
+        if _is_registry(name) and isinstance(node, (ast.Dict, ast.Call))
         for item in module.entries(node)
     ]
     tasks: dict[str, list[str]] = {}
@@ -246,7 +263,8 @@ def architectures(findings: Findings, places: Places) -> None:
     for item, task in entries:
         if not item.copied:
             again = f"as a {task} model" if item.key in seen else None
-            _architecture(findings, module, item, task, tasks[item.key], again)
+            interfaces = _interfaces(places.package, claims, item)
+            _architecture(findings, module, item, task, tasks[item.key], again, interfaces)
             seen.add(item.key)
     _removed(findings, module, seen)
     if any(task == "transformers-backend" for _, task in entries):
@@ -268,7 +286,13 @@ def _is_registry(name: str) -> bool:
 
 
 def _architecture(
-    findings: Findings, module: Module, item: Item, task: str, tasks: list[str], again: str | None
+    findings: Findings,
+    module: Module,
+    item: Item,
+    task: str,
+    tasks: list[str],
+    again: str | None,
+    interfaces: list[str] | None,
 ) -> None:
     """One entry of one table; a name's further tables carry the task as condition."""
     where, cls = _pair(item.value)
@@ -283,8 +307,29 @@ def _architecture(
             "module": where,
             "class": cls if cls != item.key else None,
             "tasks": [task] if again else tasks,
+            "supports": interfaces,
         },
     )
+
+
+def _interfaces(package: str, claims: Table, item: Item) -> list[str] | None:
+    """``lora``, ``pp``, ... of the class behind a registry entry; None if it was not found."""
+    where, cls = _pair(item.value)
+    if where is None or cls is None or not claims:
+        return None
+    dotted = (
+        where if where.startswith(f"{package}.") else f"{package}.model_executor.models.{where}"
+    )
+    base = dotted.replace(".", "/")
+    for path in (
+        f"{base}.py",
+        f"{base}/__init__.py",
+        *sorted(p for p in claims if p.startswith(base + "/")),
+    ):
+        names = claimed(claims, path, cls) if path in claims else None
+        if names is not None:
+            return [n.removeprefix("Supports").lower() for n in names] or ["nothing"]
+    return None
 
 
 def _pair(value: object) -> tuple[str | None, str | None]:
@@ -420,8 +465,6 @@ def _choices(
     predicate: str,
     names: tuple[str, ...],
     floor: Floor | None,
-    *,
-    value: object = "native",
 ) -> None:
     """Strings of the first ``Literal`` alias that exists."""
 
@@ -430,11 +473,28 @@ def _choices(
         for name in names:
             if name in module.assigned:
                 for text, line in module.choices(module.assigned[name]):
-                    findings.add(predicate, text, value, module.path, line)
+                    findings.add(predicate, text, "native", module.path, line)
                 return
         raise Missing(f"none of {', '.join(names)} in {module.path}")
 
     findings.step(predicate, read, floor=floor, looked_at=[p.path for p in locators])
+
+
+def lora_ranks(findings: Findings, places: Places) -> None:
+    """Ranks that ``--max-lora-rank`` takes: a Literal since 0.11.1, a tuple in a check before."""
+    module = _module(findings, places.lora)
+    if "MaxLoRARanks" in module.assigned:
+        found = module.choices(module.assigned["MaxLoRARanks"])
+    else:
+        found = [
+            (str(element.value), element.lineno)
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Assign) and text_of(node.targets[0]) == "possible_max_ranks"
+            for element in getattr(node.value, "elts", [])
+            if isinstance(element, ast.Constant)
+        ]
+    for text, line in found:
+        findings.add("lora_limit", text, "max_lora_rank", module.path, line)
 
 
 def connectors(findings: Findings, places: Places) -> None:

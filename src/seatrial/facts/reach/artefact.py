@@ -18,7 +18,7 @@ import io
 import os
 import tarfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -88,6 +88,14 @@ class Wheel:
             if self._cache is not None:
                 write_bytes(self._place(self._cache, path), data)
         return found
+
+    def size(self, path: str) -> int:
+        """Unpacked size of a member in bytes. KeyError if it is not there."""
+        return self._zip.entries[path].size
+
+    def stream(self, path: str) -> Iterator[bytes]:
+        """A member of any size in pieces; not kept in the cache."""
+        return self._zip.stream(path)
 
     def _place(self, cache: Path, path: str) -> Path:
         return cache / (hashlib.blake2b(path.encode(), digest_size=16).hexdigest() + ".member")

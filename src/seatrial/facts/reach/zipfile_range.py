@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -152,6 +153,42 @@ class RangeZip:
             for entry in span:
                 found[entry.name] = self._unpack(entry, data, start)
         return found
+
+    def stream(self, name: str, *, block: int = 8 << 20) -> Iterator[bytes]:
+        """One member, however large, in pieces; checked at the end. Errors as ``read``."""
+        entry = self.entries[name]
+        head = self._read(entry.offset, min(self._size, entry.offset + _LOCAL.size))
+        if head[:4] != b"PK\3\4":
+            raise self._bad(f"{entry.name!r} is not where the directory says")
+        fields = _LOCAL.unpack_from(head, 0)
+        at = entry.offset + _LOCAL.size + fields[9] + fields[10]
+        stop = at + entry.packed
+        inflater = zlib.decompressobj(-15) if entry.method == _DEFLATED else None
+        crc = size = 0
+        while at < stop:
+            packed = self._read(at, min(stop, at + block))
+            at += len(packed)
+            for plain in self._inflated(entry, inflater, packed):
+                size += len(plain)
+                crc = zlib.crc32(plain, crc)
+                if size > entry.size:
+                    raise self._bad(f"{entry.name!r} holds more than it says")
+                yield plain
+        if size != entry.size or crc != entry.crc:
+            raise self._bad(f"{entry.name!r} does not match its checksum")
+
+    def _inflated(
+        self, entry: Entry, inflater: Any, packed: bytes, most: int = 16 << 20
+    ) -> Iterator[bytes]:
+        if inflater is None:
+            yield packed
+            return
+        try:
+            while packed:
+                yield inflater.decompress(packed, most)
+                packed = inflater.unconsumed_tail
+        except zlib.error as error:
+            raise self._bad(f"{entry.name!r}: {error}") from error
 
     def _unpack(self, entry: Entry, data: bytes, start: int) -> bytes:
         at = entry.offset - start
