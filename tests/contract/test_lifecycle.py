@@ -72,9 +72,14 @@ def test_hang_restart_and_change_of_version(
         small_model,
         name="c",
         folder=tmp_path,
-        only=["hang", "restart", "change"],
+        only=["hang", "restart", "memory", "change"],
     )
     by_id = {t.id: t for t in report.trials}
+    pressure = by_id.pop("memory_pressure", None)  # absent where no cgroup may be made
+    if pressure is not None:
+        assert pressure.evidence["limit_bytes"] < pressure.evidence["resident_bytes"]
+    else:
+        assert "memory" in {n.id for n in report.not_run}
     assert {t.verdict for t in by_id.values()} == {"pass", "no_limit"}
     assert by_id["hang_detection"].evidence["detected_by"] == "health"
     assert by_id["hang_detection"].evidence["answers_after_resume"]

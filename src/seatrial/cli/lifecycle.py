@@ -39,7 +39,7 @@ def lifecycle(
     workload: The workload file; limits are its operations.
     candidate: This candidate only.
     upgrade_to: The installed version to upgrade to and roll back from; the same one if left out.
-    only: Trials to run: start, drain, kill, hang, restart, port, log, change. May be repeated.
+    only: Trials to run: start, drain, kill, hang, restart, port, log, memory, change. May be repeated.
     out: The trial's folder; trials/NAME under the working directory if not given.
     """
     from seatrial.cli.startable import startable

@@ -106,6 +106,7 @@ def spawn(
     log: Path,
     cwd: Path | None = None,
     cpus: Sequence[int] | None = None,
+    cgroup_procs: str | None = None,
     detached: bool = False,
 ) -> Process:
     """Start ``argv`` behind a keeper, output appended to ``log``.
@@ -128,6 +129,7 @@ def spawn(
         "log": str(log),
         "cwd": str(cwd) if cwd else None,
         "cpus": list(cpus) if cpus else None,
+        "cgroup_procs": cgroup_procs,
         "grace_s": ORPHAN_GRACE_S,
         "detached": detached,
     }

@@ -39,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         devices: indices of the GPUs the engine may see; None: all of them.
         cpus: CPUs the engine is pinned to; None: all of them.
         ready_timeout_s: how long a start may take until the first generated token.
+        cgroup_procs: ``cgroup.procs`` of a cgroup the engine joins before it starts.
         env: environment variables on top of the present ones.
     """
 
@@ -59,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     port: int | None = None
     devices: list[int] | None = None
     cpus: list[int] | None = None
+    cgroup_procs: str | None = None
     warmup: bool = True
     ready_timeout_s: float = 600.0
     env: dict[str, str] = {}

@@ -195,7 +195,14 @@ def _spawn(
         visible = ",".join(map(str, settings.devices))
         env |= {"CUDA_VISIBLE_DEVICES": visible, "HIP_VISIBLE_DEVICES": visible}
     offset = log.stat().st_size if log.exists() else 0
-    process = spawn(launch.argv, env=env, log=log, cpus=settings.cpus, detached=detached)
+    process = spawn(
+        launch.argv,
+        env=env,
+        log=log,
+        cpus=settings.cpus,
+        cgroup_procs=settings.cgroup_procs,
+        detached=detached,
+    )
     model = adapter.served_name(artefact, settings)
     note = leftovers.Running(
         schema=leftovers.SCHEMA,

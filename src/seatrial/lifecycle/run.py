@@ -13,6 +13,7 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.engines import Environment, RunningEngine, Settings, settings_for
 from seatrial.lifecycle.change import upgrade_and_back
+from seatrial.lifecycle.memory import pressure, resident_bytes
 from seatrial.lifecycle.record import (
     SCHEMA,
     Change,
@@ -27,7 +28,7 @@ from seatrial.lifecycle.signals import drain, hang, kill
 from seatrial.lifecycle.stage import Stage
 from seatrial.workload.spec import CandidateSpec, Workload
 
-TRIALS = ("start", "drain", "kill", "hang", "restart", "port", "log", "change")
+TRIALS = ("start", "drain", "kill", "hang", "restart", "port", "log", "memory", "change")
 RESTARTS = 2
 
 
@@ -78,7 +79,6 @@ def run(
             book.run(trial, upgrade_to)
         else:
             book.skip(trial, "not asked for")
-    book.skip("memory", "no cgroup of its own may be made here: memory pressure was not tried")
     book.skip("endurance", "drift over hours is not part of this command")
     return book.report(name)
 
@@ -92,6 +92,7 @@ class _Book:
         self.not_run: list[NotRun] = []
         self.cold: dict[str, float | None] = {}
         self.warm: dict[str, float | None] | None = None
+        self.resident = 0
         self.version = ""
         self.drain: Drain | None = None
         self.recovery_s: float | None = None
@@ -130,6 +131,7 @@ class _Book:
         if not self.cold:
             self.cold = engine.cold_start_s
             self.version = engine.environment.version
+            self.resident = resident_bytes(engine.pid or 0)
         elif self.warm is None:
             self.warm = engine.cold_start_s
 
@@ -175,6 +177,16 @@ class _Book:
             return
         found = full_log(self.stage)
         self.trials.append(_yes_or_no("full_log", found["answers"], found))
+
+    def _memory(self) -> None:
+        if not self.resident:
+            with self.stage.start("memory-before") as engine:
+                self._first(engine)
+        found = pressure(self.stage, self.resident)
+        if found is None:
+            self.skip("memory", "no cgroup may be made here")
+            return
+        self.trials.append(_yes_or_no("memory_pressure", found["answers"], found))
 
     def _change(self, upgrade_to: Environment | None) -> None:
         self.changes = up, back = upgrade_and_back(self.stage, upgrade_to)

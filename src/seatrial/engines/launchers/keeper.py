@@ -9,7 +9,8 @@ adopted by the keeper (PR_SET_CHILD_SUBREAPER) and ended with it.
 A process of its own, because PR_SET_PDEATHSIG follows the *thread* that forked: set by seatrial
 itself, it would kill an engine whose starting thread has ended.
 
-stdin, first line: {"argv", "env", "log", "cwd", "cpus", "grace_s", "detached"}. stdout: one line
+stdin, first line: {"argv", "env", "log", "cwd", "cpus", "cgroup_procs",
+"grace_s", "detached"}. stdout: one line
 {"pid", "ns"} after the start and one {"exit", "signal", "ns"} at the end; ns is monotonic.
 """
 
@@ -93,6 +94,8 @@ def become_engine(order: dict[str, Any], log: int, null: int, keeper: int) -> No
     os.dup2(log, 2)
     if order.get("cwd"):
         os.chdir(order["cwd"])
+    if order.get("cgroup_procs"):
+        Path(order["cgroup_procs"]).write_text(str(os.getpid()))
     if order.get("cpus"):
         os.sched_setaffinity(0, order["cpus"])
     os.execvpe(order["argv"][0], order["argv"], order["env"])
