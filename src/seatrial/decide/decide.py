@@ -29,7 +29,7 @@ from seatrial.decide.constraints import (
     by_quality,
     by_slo,
 )
-from seatrial.decide.observed import notes_of
+from seatrial.decide.observed import notes_of, thin_tails
 from seatrial.decide.record import SCHEMA, Decision, Excluded, SloCheck, Step
 from seatrial.decide.requests import Columns
 from seatrial.decide.rollback import rollback_of
@@ -39,7 +39,7 @@ from seatrial.decide.turns import turns_of
 from seatrial.decide.verdict import Verdict, judge
 from seatrial.gate.table import GateTable
 from seatrial.plan.next import full_chain, starts_of
-from seatrial.plan.record import Plan
+from seatrial.plan.record import Objective, Plan
 from seatrial.workload.spec import Workload
 
 
@@ -124,7 +124,7 @@ def _record(
         secondary=secondary_of(case, verdict, chain),
         equivalent=verdict.equivalent,
         set_aside=[f"{name}/{start}" for name, start in (race.set_aside if race else [])],
-        caveats=case.caveats + verdict.caveats + _observed(case),
+        caveats=case.caveats + verdict.caveats + _observed(case, chain),
         reasons=verdict.reasons,
         would_change=turns_of(case, verdict, checks),
         rollback=rollback_of(case, verdict, chain, previous),
@@ -136,9 +136,10 @@ def _record(
     )
 
 
-def _observed(case: Case) -> list[str]:
+def _observed(case: Case, chain: Sequence[Objective]) -> list[str]:
     seed = case.spec.trial.seed
-    return [note for name, found in case.requests.items() for note in notes_of(name, found, seed)]
+    notes = [note for name, found in case.requests.items() for note in notes_of(name, found, seed)]
+    return thin_tails(case.requests, chain) + notes
 
 
 def _exclude(

@@ -7,12 +7,14 @@ requests in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from seatrial.decide.requests import Columns, completed
+from seatrial.decide.requests import Columns, completed, offered
+from seatrial.plan.record import Objective
 from seatrial.stats.modes import find_modes
+from seatrial.stats.percentile import QS
 from seatrial.stats.steady import mser
 
 NOTABLE = 0.02  # a warm-up that moves the mean by less is not worth a line
@@ -25,6 +27,20 @@ def notes_of(candidate: str, starts: Sequence[Columns], seed: int) -> list[str]:
     if not series:
         return []
     return _modes(candidate, np.concatenate(series), seed) + _warm_up(candidate, series)
+
+
+def thin_tails(requests: Mapping[str, Sequence[Columns]], links: Sequence[Objective]) -> list[str]:
+    """A line where a ranking percentile rests on less than one request beyond it per start."""
+    notes = []
+    for link in links:
+        q = QS.get(link.metric.partition(".")[2])
+        sizes = [int(offered(c).sum()) for found in requests.values() for c in found]
+        if q and sizes and min(sizes) * (1 - q) < 1 - 1e-9:
+            notes.append(
+                f"{link.metric} rests on {min(sizes)} requests per start: with fewer than"
+                f" {round(1 / (1 - q))} it is nearly the maximum"
+            )
+    return notes
 
 
 def _tpot_ms(columns: Columns) -> np.ndarray:

@@ -60,6 +60,7 @@ def read_requests(path: Path) -> dict[str, NDArray[Any]]:
             remedy="restore the file, or move the cell's folder away and run the trial again",
         ) from error
     columns = {name: np.ma.filled(np.ma.asarray(v), _fill(v)) for name, v in found.items()}
+    columns["status"] = columns["status"].astype("U12")  # compared often: not as objects
     for name in ("ttft_ns", "tpot_ns", "e2e_ns"):
         values = columns[name].astype(np.float64)
         values[values < 0] = np.nan
@@ -140,6 +141,4 @@ def _latency_value(values: NDArray[np.float64], key: str) -> float:
         return float(values.mean())
     if key == "max":
         return float(values.max())
-    q = QS[key]
-    # A percentile that rests on fewer than one request beyond it is the maximum by another name.
-    return percentile(values, q) if values.size * (1 - q) >= 1 else float("nan")
+    return percentile(values, QS[key])
