@@ -10,6 +10,7 @@ from functools import cached_property
 
 import msgspec
 
+from seatrial.gate.candidate import candidate_id
 from seatrial.gate.flags import Settings, settings
 from seatrial.gate.knowledge import Knowledge
 from seatrial.gate.probes import probe
@@ -252,7 +253,7 @@ class Case:
 
     def probe(self, name: str) -> Probe:
         """A probe that would settle a question about this candidate."""
-        return probe(name, self.engine, self.version)
+        return probe(name, self.engine, self.version, candidate_id(self.candidate))
 
 
 def _upper(value: object) -> float:

@@ -10,30 +10,38 @@ from seatrial.gate.table import Probe
 _PROBES: dict[str, tuple[str, float]] = {
     "install": ("seatrial engines install {engine}{at}", 5.0),
     "facts": ("seatrial facts sync {engine}{at}", 1.0),
-    "boot_log": ("seatrial probe WORKLOAD --candidate {engine}{at} --only loads", 5.0),
+    "boot_log": ("seatrial probe WORKLOAD --candidate {candidate} --only answers", 5.0),
     "load_and_kernel": (
-        "seatrial probe WORKLOAD --candidate {engine}{at} --only optimised_path",
+        "seatrial probe WORKLOAD --candidate {candidate} --only answers",
         8.0,
     ),
-    "task": ("seatrial quality WORKLOAD --candidate {engine}{at}", 15.0),
-    "real_request": ("seatrial probe WORKLOAD --candidate {engine}{at}", 8.0),
+    "task": ("seatrial quality WORKLOAD", 15.0),
+    "real_request": ("seatrial probe WORKLOAD --candidate {candidate}", 8.0),
     "structured_output": (
-        "seatrial probe WORKLOAD --candidate {engine}{at} --only structured_output",
+        "seatrial probe WORKLOAD --candidate {candidate} --only json_schema --only json_schema.stream",
         8.0,
     ),
-    "load_test": ("seatrial bench WORKLOAD --candidate {engine}{at}", 15.0),
-    "pool_size": ("seatrial probe WORKLOAD --candidate {engine}{at} --only kv_pool", 5.0),
-    "read_artefact": ("seatrial facts sync {engine}{at}", 1.0),
+    "load_test": ("seatrial run WORKLOAD", 30.0),
+    "pool_size": ("seatrial probe WORKLOAD --candidate {candidate} --only answers", 5.0),
     "describe_hardware": ("seatrial doctor", 1.0),
-    "lifecycle": ("seatrial lifecycle WORKLOAD --candidate {engine}{at}", 10.0),
+    "lifecycle": ("seatrial lifecycle WORKLOAD --candidate {candidate}", 10.0),
 }
 
 
-def probe(name: str, engine: str, version: str | None) -> Probe:
+def probe(name: str, engine: str, version: str | None, candidate: str) -> Probe:
     """The probe of this name for one candidate."""
     command, minutes = _PROBES[name]
     at = f"=={version}" if version else ""
-    return Probe(id=name, command=command.format(engine=engine, at=at), minutes=minutes)
+    text = command.format(engine=engine, at=at, candidate=candidate)
+    return Probe(id=name, command=text, minutes=minutes)
+
+
+def commands() -> dict[str, str]:
+    """Probe id -> command, with placeholders in capitals."""
+    return {
+        name: command.format(engine="ENGINE", at="==VERSION", candidate="CANDIDATE")
+        for name, (command, _) in _PROBES.items()
+    }
 
 
 def names() -> list[str]:
