@@ -31,12 +31,17 @@ VERBS: dict[str, str] = {
     "decide": "the decision on a trial, from what has been measured",
     "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",
+    "trace": "make traces: slice, synth; formats lists what is read",
     "doctor": "what this machine can run, and what is missing",
     "facts": "facts about engines: sync, show, diff, when, verify, export",
     "gate": "elimination table: which candidates can do the job at all, and why not the others",
+    "landscape": "the map of engines, drawn from facts",
     "engines": "engines on this machine: list, install, start, stop",
     "dossier": "write a trial's dossier: HTML, Markdown and JSON",
     "serve": "the local web application over a folder of trials",
+    "sim": "the simulator held to measurements: sim validate TRIAL",
+    "capacity": "replicas and cost for the SLO when traffic grows (predicted)",
+    "whatif": "which variable matters for this traffic (predicted)",
 }
 """verb -> one line of help; its commands are ``app`` in ``seatrial.cli.VERB``."""
 

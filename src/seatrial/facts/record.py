@@ -46,6 +46,7 @@ PREDICATES: tuple[str, ...] = (
     "license",
     "reasoning_parser",
     "tool_call_parser",
+    "school",
 )
 """Every predicate there is; ``docs/method/facts.md`` says what subject and value mean in each."""
 

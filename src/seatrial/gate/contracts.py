@@ -39,9 +39,9 @@ def _judge(case: Case, feature: str, words: str) -> Finding:
             probe=case.probe("real_request"),
         )
     says = f"{words} in {name}: {fact.value}" + (f" ({fact.condition})" if fact.condition else "")
-    if fact.value in {"yes", True, "native"}:
+    if fact.value in ("yes", True, "native"):
         return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
-    if fact.value in {"no", False, "none"}:
+    if fact.value in ("no", False, "none"):
         return Finding(
             verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=_other_engine(case, feature)
         )
@@ -101,7 +101,7 @@ def feature_missing_lora(case: Case) -> Finding | None:
     if not asked:
         return None
     own = class_support(case, "lora")
-    if own is not None and own.value in {"no", False}:
+    if own is not None and own.value in ("no", False):
         return Finding(
             verdict=Verdict.INFEASIBLE,
             facts=[own],
@@ -387,7 +387,7 @@ def metrics_missing(case: Case) -> Finding | None:
     if not case.spec.platform.metrics:
         return None
     fact = case.known.supports("metrics")
-    if fact is not None and fact.value in {"no", False}:
+    if fact is not None and fact.value in ("no", False):
         return Finding(
             verdict=Verdict.INFEASIBLE,
             facts=[fact],

@@ -295,7 +295,7 @@ def gguf_arch_unsupported(case: Case) -> Finding | None:
     if model is None or model.format != "gguf" or case.engine in {"llama.cpp", "ollama"}:
         return None
     weight = case.known.get("weight_format", "gguf")
-    if weight is None or weight.value in {"none", "plugin"}:
+    if weight is None or weight.value in ("none", "plugin"):
         return None
     listed = case.known.get("weight_format", "gguf:architectures")
     name = model.architecture or "?"
@@ -343,7 +343,7 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
     where = f"{case.engine} {case.version or ''}".strip()
     says = f"{name} in {where}: {fact.value}"
     last = fact.detail.get("last_version") or fact.detail.get("last_good")
-    if fact.value in {"native", True, "yes"}:
+    if fact.value in ("native", True, "yes"):
         yield Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     elif fact.value == "fallback":
         yield Finding(
@@ -358,7 +358,7 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
         yield Finding(
             verdict=Verdict.CONDITIONAL, says=says, facts=[fact], remedy=f"install {plugin}"
         )
-    elif fact.value in {"removed", "absent"}:
+    elif fact.value in ("removed", "absent"):
         remedy = f"{case.engine} {last}, the last version with it" if last else "another engine"
         yield Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=remedy)
     else:

@@ -362,7 +362,7 @@ def quant_unsupported(case: Case) -> Finding | None:
             facts=[fact],
             remedy=f"install {plugin}, or {case.engine} {last}; or another checkpoint",
         )
-    if fact.value in {"removed", "none", "absent"}:
+    if fact.value in ("removed", "none", "absent"):
         return Finding(
             verdict=Verdict.INFEASIBLE,
             says=says,
@@ -466,7 +466,7 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
     }:
         return None
     fact = case.known.get("kv_cache_dtype", asked)
-    if fact is not None and fact.value not in {"none", "no", False}:
+    if fact is not None and fact.value not in ("none", "no", False):
         return Finding(
             verdict=Verdict.FEASIBLE,
             facts=[fact],

@@ -18,7 +18,8 @@ _PROBES: dict[str, tuple[str, float]] = {
     "task": ("seatrial quality WORKLOAD", 15.0),
     "real_request": ("seatrial probe WORKLOAD --candidate {candidate}", 8.0),
     "structured_output": (
-        "seatrial probe WORKLOAD --candidate {candidate} --only json_schema --only json_schema.stream",
+        "seatrial probe WORKLOAD --candidate {candidate} --only json_schema "
+        "--only json_schema.stream",
         8.0,
     ),
     "load_test": ("seatrial run WORKLOAD", 30.0),

@@ -90,7 +90,7 @@ def pipeline_support(case: Case) -> tuple[bool | None, Fact | None]:
         return False, engine
     own = class_support(case, "pipeline_parallel")
     if own is not None:
-        return own.value not in {"no", False}, own
+        return own.value not in ("no", False), own
     if engine is None:
         return None, None
     return True, engine
