@@ -68,6 +68,7 @@ def fingerprint(
         prefix=reuse,
         sessions=sessions(table),
         concurrency=concurrency(table),
+        clients=None,
         features={name: float(marks.mean()) for name, marks in table.features.items() if table.n},
         skew={
             name: found

@@ -123,6 +123,33 @@ class Skew(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
 
 
+class ClientWindows(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates per client and window, where a source has those instead of requests (ServeGen).
+
+    Shares and counts are of estimated requests (rate x window). ``share_requests_covered``: of
+    them, those for which lengths are known. ``patterns``: family fitted to the gaps -> windows.
+    """
+
+    clients: int
+    dataset_files: int
+    window_s: int
+    windows: int
+    requests_estimated: float
+    mean_rate_per_s: float
+    peak_window_rate_per_s: float
+    peak_to_mean_window: float | None
+    peak_to_min_window: float | None
+    top1_share: float
+    top5_share: float
+    clients_for_90pct: int
+    active_client_windows: int
+    cv_request_weighted_mean: float | None
+    share_active_windows_cv_gt_1: float | None
+    patterns: dict[str, int]
+    request_weighted_means: dict[str, float]
+    share_requests_covered: float
+
+
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
     """Second half of the requests over the first: 1.0 is no drift. Null where not carried."""
 
@@ -198,6 +225,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     prefix: Prefix | None
     sessions: Sessions | None
     concurrency: Concurrency | None
+    clients: ClientWindows | None
     features: dict[str, float]
     skew: dict[str, Skew]
     input_chars: Distribution | None

@@ -12,7 +12,9 @@ from pathlib import Path
 from seatrial import trace
 from seatrial.core.progress import Progress
 from seatrial.trace.rows import TokenCounter
+from seatrial.trace.servegen import is_servegen
 from seatrial.trace.source import expand
+from seatrial.workload.clients import profile_clients
 from seatrial.workload.columns import recognise
 from seatrial.workload.fingerprint import fingerprint
 from seatrial.workload.outofcore import profile_files
@@ -42,6 +44,8 @@ def profile(
         UsageError: as ``trace.load``.
     """
     files = expand(paths)
+    if format == "servegen" or (format is None and is_servegen(list(files))):
+        return profile_clients(list(files), reference=reference)
     large = sum(path.stat().st_size for path in files) > LARGE_BYTES
     if out_of_core or (out_of_core is None and large and format in _FLAT_FORMATS):
         columns = recognise(files, mapping or {})

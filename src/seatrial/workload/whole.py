@@ -57,6 +57,7 @@ def finish(
         prefix=None,
         sessions=None,
         concurrency=None,
+        clients=None,
         features={},
         skew={},
         input_chars=None,
