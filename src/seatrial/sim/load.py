@@ -38,6 +38,12 @@ class Load:
         """The same requests arriving ``factor`` times as densely."""
         return Load(self.arrival / factor, self.input, self.output, self.cached)
 
+    def part(self, chosen: slice) -> Load:
+        """Some of the requests, arrivals as they are."""
+        return Load(
+            self.arrival[chosen], self.input[chosen], self.output[chosen], self.cached[chosen]
+        )
+
 
 def make_load(arrival: Floats, input: Ints, output: Ints, cached: Ints | None = None) -> Load:
     """A load from columns; refuses what no engine could serve.

@@ -16,7 +16,9 @@ Numbered laws, each a property test over random loads and policies (tests/laws/s
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,6 +30,101 @@ from seatrial.sim.result import SimResult, Step
 from seatrial.sim.state import Batch, Sequence, State
 
 Watch = Callable[[Step, State], None]
+
+
+@dataclass(slots=True)
+class Request:
+    """A request on its way to an engine: its sequence, when it comes, and what only the loop
+    knows, the length of its answer."""
+
+    sequence: Sequence
+    at: float
+    output: int
+    first: float = float("nan")
+    finish: float = float("nan")
+
+
+@dataclass(slots=True)
+class Engine:
+    """One engine that can be given requests and let run up to a moment."""
+
+    policy: Policy
+    limits: Limits
+    cost: StepCost
+    watch: Watch | None = None
+    state: State = field(init=False)
+    inbox: deque[Request] = field(default_factory=deque)
+    known: dict[int, Request] = field(default_factory=dict)
+    done: list[Request] = field(default_factory=list)
+    now: float = 0.0
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.state = State(self.limits)
+
+    @property
+    def load(self) -> int:
+        """Requests given to this engine that are not finished."""
+        return len(self.known)
+
+    def push(self, request: Request) -> None:
+        """Give a request; moments must not go backwards."""
+        self.inbox.append(request)
+        self.known[request.sequence.number] = request
+
+    def run(self, until: float = float("inf")) -> None:
+        """Run every step that starts before ``until``."""
+        while True:
+            while self.inbox and self.inbox[0].at <= self.now:
+                self.state.waiting.append(self.inbox.popleft().sequence)
+            if self.now >= until:
+                return
+            batch = self.policy.compose(self.state)
+            if batch:
+                self._step(batch)
+            elif not self.inbox:
+                if self.known:
+                    raise AssertionError(f"{self.policy.name} stands still with work left")
+                return
+            elif self.inbox[0].at >= until:
+                return
+            else:
+                self.now = self.inbox[0].at
+
+    def _step(self, batch: Batch) -> None:
+        started = self.now
+        self.now += _seconds(batch, self.cost)
+        self.steps += 1
+        self._hand_out(batch)
+        self._let_go()
+        if self.watch is not None:
+            self.watch(_record(started, self.now, batch, self.state), self.state)
+
+    def _hand_out(self, batch: Batch) -> None:
+        for sequence, chunk in batch.prefill:
+            sequence.kv += chunk
+            sequence.to_compute -= chunk
+            if sequence.to_compute == 0:
+                sequence.generated += 1
+                request = self.known[sequence.number]
+                if np.isnan(request.first):
+                    request.first = self.now
+        for sequence in batch.decode:
+            sequence.kv += 1
+            sequence.generated += 1
+
+    def _let_go(self) -> None:
+        """Finished sequences leave; a static batch leaves its places only together."""
+        for sequence in self.state.running:
+            if not sequence.finished and (sequence.generated == self.known[sequence.number].output):
+                sequence.finished = True
+                request = self.known.pop(sequence.number)
+                request.finish = self.now
+                self.done.append(request)
+        together = self.policy.mode == STATIC
+        if not together or all(sequence.finished for sequence in self.state.running):
+            for sequence in [s for s in self.state.running if s.finished]:
+                self.state.finish(sequence)
 
 
 def step_loop(
@@ -45,56 +142,56 @@ def step_loop(
         UsageError: a request that could never be served within the limits.
     """
     check(load, policy, limits)
-    state = State(limits)
-    first, finish = np.full(load.n, np.nan), np.full(load.n, np.nan)
-    preempted = np.zeros(load.n, dtype=np.int64)
-    steps: list[Step] = []
-    now, arrived, done, count = 0.0, 0, 0, 0
-    while done < load.n:
-        while arrived < load.n and load.arrival[arrived] <= now:
-            state.waiting.append(_sequence(load, arrived))
-            arrived += 1
-        batch = policy.compose(state)
-        if not batch:
-            if arrived == load.n:
-                raise AssertionError(f"{policy.name} stands still with work left")
-            now = float(load.arrival[arrived])
-            continue
-        started = now
-        now += _seconds(batch, cost)
-        count += 1
-        _hand_out(batch, load, now, first)
-        for sequence in _gone(state, load, policy):
-            finish[sequence.number] = now
-            preempted[sequence.number] = sequence.preempted
-            done += 1
-        if watch is not None or keep_steps:
-            step = _record(started, now, batch, state)
-            if keep_steps:
-                steps.append(step)
-            if watch is not None:
-                watch(step, state)
-    return SimResult(
-        policy=policy.name,
-        load=load,
-        first_token=first,
-        finish=finish,
-        preempted=preempted,
-        steps=count,
-        makespan=now,
-        timeline=tuple(steps),
-    )
+    timeline: list[Step] = []
+
+    def look(step: Step, state: State) -> None:
+        if keep_steps:
+            timeline.append(step)
+        if watch is not None:
+            watch(step, state)
+
+    engine = Engine(policy, limits, cost, look if keep_steps or watch else None)
+    for number in range(load.n):
+        engine.push(request_of(load, number))
+    engine.run()
+    return gathered(load, [engine], policy.name, tuple(timeline))
 
 
-def _sequence(load: Load, number: int) -> Sequence:
+def request_of(load: Load, number: int) -> Request:
+    """The number-th request of a load."""
     cached, length = int(load.cached[number]), int(load.input[number])
-    return Sequence(
+    at = float(load.arrival[number])
+    sequence = Sequence(
         number=number,
-        arrival=float(load.arrival[number]),
+        arrival=at,
         input=length,
         cached=cached,
         to_compute=length - cached,
         kv=cached,
+    )
+    return Request(sequence, at, int(load.output[number]))
+
+
+def gathered(
+    load: Load, engines: list[Engine], name: str, timeline: tuple[Step, ...] = ()
+) -> SimResult:
+    """What the engines finished, in the order of the load."""
+    first, finish = np.full(load.n, np.nan), np.full(load.n, np.nan)
+    preempted = np.zeros(load.n, dtype=np.int64)
+    for engine in engines:
+        for request in engine.done:
+            number = request.sequence.number
+            first[number], finish[number] = request.first, request.finish
+            preempted[number] += request.sequence.preempted
+    return SimResult(
+        policy=name,
+        load=load,
+        first_token=first,
+        finish=finish,
+        preempted=preempted,
+        steps=sum(engine.steps for engine in engines),
+        makespan=max((engine.now for engine in engines), default=0.0),
+        timeline=timeline,
     )
 
 
@@ -105,33 +202,6 @@ def _seconds(batch: Batch, cost: StepCost) -> float:
         context=sum(sequence.kv + 1 for sequence in batch.decode),
         attention=sum(chunk * (sequence.kv + chunk / 2) for sequence, chunk in batch.prefill),
     )
-
-
-def _hand_out(batch: Batch, load: Load, now: float, first: np.ndarray) -> None:
-    for sequence, chunk in batch.prefill:
-        sequence.kv += chunk
-        sequence.to_compute -= chunk
-        if sequence.to_compute == 0:
-            sequence.generated += 1
-            if np.isnan(first[sequence.number]):
-                first[sequence.number] = now
-    for sequence in batch.decode:
-        sequence.kv += 1
-        sequence.generated += 1
-
-
-def _gone(state: State, load: Load, policy: Policy) -> list[Sequence]:
-    """Sequences that finished in this step; a static batch leaves its place only together."""
-    gone = []
-    for sequence in state.running:
-        if not sequence.finished and sequence.generated == load.output[sequence.number]:
-            sequence.finished = True
-            gone.append(sequence)
-    together = policy.mode == STATIC
-    if not together or all(sequence.finished for sequence in state.running):
-        for sequence in [s for s in state.running if s.finished]:
-            state.finish(sequence)
-    return gone
 
 
 def _record(started: float, ended: float, batch: Batch, state: State) -> Step:
