@@ -57,6 +57,7 @@ class ClientReport(msgspec.Struct, frozen=True, kw_only=True):
         receive_delay_ms: from the packet's arrival to the read; None values where the kernel
             gives no stamps.
         connect_ms: of the connections opened before and during the run.
+        path_floor_ms: a null request (health route) on this path, before the run.
         run_queue_wait_s: ready to run and without a core; None where the system does not say.
     """
 
@@ -73,6 +74,7 @@ class ClientReport(msgspec.Struct, frozen=True, kw_only=True):
     connections: int = 0
     in_flight_peak: int = 0
     run_queue_wait_s: float | None = None
+    path_floor_ms: dict[str, float | None] = {}
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,4 +102,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     cold_start_s: dict[str, float | None]
     comparability: dict[str, Any]
     provenance: Provenance
+    steady: dict[str, Any] | None = None  # the steady window, see bench.steady
+    assumptions: list[str] = []
     files: dict[str, str] = {}  # name -> sha256 of the files beside cell.json

@@ -15,6 +15,7 @@ import numpy as np
 from seatrial.core.ids import sha256_bytes, sha256_value
 from seatrial.loadgen.body import Sampling
 from seatrial.loadgen.lexicon import Lexicon
+from seatrial.loadgen.records import Records
 from seatrial.trace.table import RequestTable
 from seatrial.workload.spec import Workload
 
@@ -61,6 +62,17 @@ def key(
         "template_overhead_tokens": lexicon.overhead,
         "hardware": hardware,
     }
+
+
+def prompt_counts_differ(a: Records, b: Records) -> list[int]:
+    """Requests whose prompts two engines count differently: two BOS, another template.
+
+    Both must have been sent the same requests. Such a difference blocks an engine comparison.
+    """
+    left = dict(zip(a.ints["index"].tolist(), a.ints["input_tokens"].tolist(), strict=True))
+    right = dict(zip(b.ints["index"].tolist(), b.ints["input_tokens"].tolist(), strict=True))
+    both = sorted(set(left) & set(right))
+    return [i for i in both if left[i] >= 0 and right[i] >= 0 and left[i] != right[i]]
 
 
 def differences(a: dict[str, Any], b: dict[str, Any]) -> dict[str, str]:

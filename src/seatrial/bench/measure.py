@@ -9,6 +9,7 @@ The caller writes ``cell.json`` last. The engine is neither started nor stopped 
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,23 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
+from seatrial.bench import cache, comparability, counters, summary
 from seatrial.bench import client as judge_client
-from seatrial.bench import comparability, counters, summary
 from seatrial.bench.calibrate import Calibration, calibrate, reasons
 from seatrial.bench.cell import SCHEMA, Cell, Finding
-from seatrial.bench.prepare import Prepared, prepare
+from seatrial.bench.prepare import Prepared, lexicon_for, prepare
+from seatrial.bench.steady import steady
 from seatrial.bench.style import Caller
+from seatrial.core.errors import EngineError
 from seatrial.core.ids import sha256_file
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.core.seeds import derive_seed
-from seatrial.engines import RunningEngine
+from seatrial.engines import RunningEngine, http
 from seatrial.loadgen import metrics
 from seatrial.loadgen.body import PATHS, Sampling
 from seatrial.loadgen.plan import Load, Target
-from seatrial.loadgen.records import Records, write_parquet
+from seatrial.loadgen.records import Records, count_texts, write_parquet
 from seatrial.loadgen.run import Run, execute, workers_for
 from seatrial.telemetry import Sampler, Telemetry
 from seatrial.trace.table import RequestTable
@@ -96,6 +99,7 @@ def measure(
     model_sha256: str | None = None,
     calibrated: bool = True,
     keep_text: bool = False,
+    extra: dict[str, Any] | None = None,
 ) -> Cell:
     """Load the engine with the table and say what was seen.
 
@@ -105,6 +109,7 @@ def measure(
             start enters the prompts, so that no start repeats another's.
         folder: empty; gets requests.parquet, telemetry.parquet, server_metrics.parquet.
         load: None: by the table and the workload's mode.
+        extra: further fields of every request of the load (adapters, response_format).
         calibrated: hold the client against the mock engine at the planned load first.
 
     Raises:
@@ -116,7 +121,10 @@ def measure(
     caller = Caller(engine, route, sampling, headers)
     cell_seed = derive_seed(seed, "cell", start) >> 1
     progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
-    prepared = prepare(table, caller, cell_seed)
+    lexicon = lexicon_for(caller)
+    if extra:
+        caller.style = msgspec.structs.replace(caller.style, extra={**caller.style.extra, **extra})
+    prepared = prepare(table, caller, cell_seed, lexicon=lexicon)
     target = target_of(engine, route, headers)
     rate = _events_per_s(table, load)
     workers = workers_for(rate)
@@ -124,6 +132,7 @@ def measure(
     if calibrated:
         progress.step("bench", "the client against a known truth")
         calibration = calibrate(max(load.users, load.connections), rate)
+    floor = path_floor(engine)
     before = counters.read(engine)
     with Sampler(engine.pid, metrics_url=engine.metrics_url) as sampler:
         run = execute(
@@ -136,6 +145,7 @@ def measure(
             progress=progress,
         )
     telemetry = sampler.result()
+    _count_missing(run.records, engine)
     after = counters.read(engine)
     write_parquet(run.records, folder / RECORDS_FILE)
     telemetry.write(folder)
@@ -143,6 +153,7 @@ def measure(
     void = (
         judge_client.invalid_because(run.client, run.records, capped=load.max_in_flight > 0) + void
     )
+    void += cache.reasons(run.records, prepared.lexicon, table)
     if calibration is not None:
         void += _calibration_reasons(calibration, run.records)
     findings = [*seen, *judge_client.stream_findings(run.records), *_findings(run, prepared)]
@@ -161,7 +172,8 @@ def measure(
     return _cell(
         run, telemetry, spec, engine, folder,
         candidate=candidate, start=start, void=void, findings=findings, effective=effective,
-        key=key, calibration=calibration, seed=cell_seed,
+        key=key, calibration=calibration, seed=cell_seed, floor=floor,
+        assumptions=prepared.assumptions,
     )  # fmt: skip
 
 
@@ -180,12 +192,15 @@ def _cell(
     key: dict[str, Any],
     calibration: Calibration | None,
     seed: int,
+    floor: dict[str, float | None],
+    assumptions: list[str],
 ) -> Cell:
     records = run.records
     tokens = metrics.output_tokens(records)
     duration = metrics.window_s(records)
     unusable = any(f.id == "itl-unusable" for f in findings)
     itl = metrics.Itl.values(records)
+    window = steady(records)
     noise = [Finding(id="host-noise", level="warning", says=text) for text in telemetry.findings()]
     return Cell(
         schema=SCHEMA,
@@ -205,12 +220,19 @@ def _cell(
         failure_rate=summary.failure_rate(records),
         resources=telemetry.resources(),
         effective=effective,
-        client=judge_client.report(
-            run.client, records, None if calibration is None else msgspec.to_builtins(calibration)
+        client=msgspec.structs.replace(
+            judge_client.report(
+                run.client,
+                records,
+                None if calibration is None else msgspec.to_builtins(calibration),
+            ),
+            path_floor_ms=floor,
         ),
         findings=findings + noise,
         cold_start_s=dict(engine.cold_start_s),
         comparability=key,
+        steady=None if window is None else msgspec.to_builtins(window),
+        assumptions=assumptions,
         provenance=provenance(
             inputs={"trace": key["trace"]}, seeds={"cell": seed, "trial": spec.trial.seed}
         ),
@@ -236,7 +258,32 @@ def _events_per_s(table: RequestTable, load: Load) -> float:
     return float(outputs.clip(min=0).sum()) / span_s
 
 
+def path_floor(engine: RunningEngine, tries: int = 10) -> dict[str, float | None]:
+    """Round trip of a null request (the health route) in ms: what the path itself costs."""
+    route = engine.adapter.routes.health or engine.adapter.routes.models
+    times = []
+    for _ in range(tries):
+        began = time.perf_counter_ns()
+        if http.get(engine.base_url, route, timeout_s=5.0).status:
+            times.append((time.perf_counter_ns() - began) / 1e6)
+    if not times:
+        return {"min": None, "p50": None}
+    return {"min": min(times), "p50": float(np.median(times))}
+
+
+def _count_missing(records: Records, engine: RunningEngine) -> None:
+    """Tokens of answers without usage, by the engine's own tokenizer where it has a route."""
+    if not records.text:
+        return
+    try:
+        engine.tokenize("a")
+    except EngineError:
+        return
+    count_texts(records, lambda text: len(engine.tokenize(text)))
+
+
 _MEANINGS = {
+    "tokens_from_text": ("info", "answers whose tokens were counted from their whole text"),
     "no_usage": ("warning", "answers without usage: their tokens are counted from events"),
     "wrong_usage": ("warning", "usage above the limit that was asked for: events count instead"),
     "no_done": ("info", "streams ended without [DONE]"),

@@ -103,11 +103,8 @@ class Driver:
         """Release everything; returns when all is over or the window has ended."""
         self.start_ns = start_ns
         if self.load.mode == "closed":
-            users = self._my_users()
-            for place, user in enumerate(users):
-                offset = self.load.ramp_ns * user // max(1, self.load.users)
-                if place < len(self.fresh_index) or self.next_turn:
-                    self._queue_next(offset)
+            for user in range(self.job.worker, self.load.users, self.job.workers):
+                self._queue_next(self.load.ramp_ns * user // max(1, self.load.users))
         if self.load.duration_ns:
             wait = (start_ns + self.load.duration_ns - _clock()) / 1e9
             self.loop.call_later(max(0.0, wait), self._end_window)
@@ -120,9 +117,6 @@ class Driver:
         self.reactor.close()
         while self.to_write:
             write_record(self.spool, self.to_write.popleft())
-
-    def _my_users(self) -> list[int]:
-        return list(range(self.job.worker, self.load.users, self.job.workers))
 
     def _queue_next(self, offset_ns: int) -> None:
         """A closed-loop user takes the next request off the pile."""

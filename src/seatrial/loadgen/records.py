@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,6 +179,23 @@ def settle_tokens(records: Records, asked: Ints | None) -> None:
     records.ints["output_tokens"] = made
     for found in records.findings:
         records.cell_findings.update(found)
+
+
+def count_texts(records: Records, count: Callable[[str], int], *, most: int = 2000) -> int:
+    """Count the tokens of answers without usage: the whole text, once, without special tokens.
+
+    Never per event: a tokenizer that adds a BOS to each would double the count. Returns how many
+    answers were counted; they carry the finding ``no_usage`` and now ``tokens_from_text``.
+    """
+    counted = 0
+    for i, text in list(records.text.items())[:most]:
+        if records.usage_given[i] or not text:
+            continue
+        records.ints["output_tokens"][i] = count(text)
+        records.findings[i] = [*records.findings[i], "tokens_from_text"]
+        records.cell_findings["tokens_from_text"] += 1
+        counted += 1
+    return counted
 
 
 def write_parquet(records: Records, path: Path, *, rows_at_once: int = 20_000) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.seeds import derive_seed
+from seatrial.loadgen import limits
 from seatrial.loadgen.crew import Crew, WorkerReport
 from seatrial.loadgen.exchange import read_spool
 from seatrial.loadgen.plan import Job, Load, Target, write_columns
@@ -109,9 +110,10 @@ def execute(
 
     Raises:
         EngineError: nothing listens at the target.
-        PrerequisiteError: a worker process died.
+        PrerequisiteError: a worker process died, or the system allows too few connections.
     """
     progress = progress or Silent()
+    limits.check(load, plan.n, fresh_per_s=_rate(plan))
     with tempfile.TemporaryDirectory(prefix="seatrial-run-") as name:
         folder = Path(name)
         _lay_down(plan, folder)
@@ -140,6 +142,12 @@ def execute(
         own_cpu_s = _cpu_s() - cpu_before
     progress.amount("bench", records.n, records.n, "requests")
     return Run(records=records, client=_client(reports, records, own_cpu_s), reports=reports)
+
+
+def _rate(plan: Planned) -> float:
+    """Mean rate of the plan's schedule, requests per second; 0 where it has none."""
+    span_s = float(plan.scheduled_ns.max()) / 1e9 if plan.n else 0.0
+    return plan.n / span_s if span_s > 0 else 0.0
 
 
 def _cpu_s() -> float:
