@@ -112,6 +112,8 @@ def show(console: Console, found: Decision) -> None:
             console.line(f"- {cell.candidate}: {cell.starts} more start(s): {cell.why}")
         minutes = "unknown" if request.minutes is None else f"about {request.minutes:.0f} min"
         console.line(f"time: {minutes}; it could change {request.could_change}")
+        if request.extend_to:
+            console.line(f"to do it: seatrial plan TRIAL --extend {request.extend_to}, run again")
 
 
 def _slo_table(console: Console, found: Decision) -> None:

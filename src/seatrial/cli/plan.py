@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from seatrial.cli.console import Console
+
+if TYPE_CHECKING:
+    from seatrial.plan import Plan
 
 app = App(name="plan", help="What a trial measures, in which order, judged by which rule.")
 
@@ -21,6 +24,7 @@ def plan(
     /,
     *,
     minutes_per_cell: float | None = None,
+    extend: int | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -31,6 +35,8 @@ def plan(
     Parameters
     ----------
     source: A trial's folder, or a workload file.
+    extend: Carry a trial's plan on to this many starts of each candidate; then run the same
+        workload again into the same folder. The plan before it is kept beside the new one.
     minutes_per_cell: Expected minutes of one start with its load; gives the plan's total.
     """
     from seatrial.plan import Plan
@@ -39,10 +45,14 @@ def plan(
     console = Console(as_json=json, quiet=quiet)
     if source.is_dir():
         made = read(source / "plan.json", Plan)
+        if extend is not None:
+            made = _extended(source, made, extend)
     else:
         made = _from_workload(source, minutes_per_cell)
     console.document(made)
-    console.line(f"{len(made.survivors)} candidates, {made.starts} starts each, seed {made.seed}")
+    console.line(
+        f"{len(made.survivors)} candidates, {made.measured_to} starts each, seed {made.seed}"
+    )
     rows = [(a.candidate, a.verdict.value, a.role) for a in made.survivors]
     console.table(("candidate", "gate", "role"), rows)
     console.line("order: " + "  ".join(f"{c.candidate}/{c.start}" for c in made.cells))
@@ -60,7 +70,29 @@ def plan(
     return 0 if made.survivors else 1
 
 
-def _from_workload(path: Path, minutes_per_cell: float | None):  # type: ignore[no-untyped-def]
+def _extended(folder: Path, before: Plan, starts: int) -> Plan:
+    from seatrial import plan as plans
+    from seatrial.core.errors import UsageError
+    from seatrial.store import write, write_bytes
+    from seatrial.trial.folder import TrialFolder
+
+    try:
+        made = plans.extend(before, starts)
+    except ValueError as error:
+        raise UsageError(
+            f"the plan cannot be extended: {error}",
+            where=str(folder / "plan.json"),
+            unchanged="the plan",
+            remedy="seatrial decide TRIAL says how many starts would settle it",
+        ) from error
+    with TrialFolder(folder).locked():
+        kept = folder / f"plan.to-{before.measured_to}.json"
+        write_bytes(kept, (folder / "plan.json").read_bytes())
+        write(folder / "plan.json", made)
+    return made
+
+
+def _from_workload(path: Path, minutes_per_cell: float | None) -> Plan:
     from seatrial import gate, plan
     from seatrial.engines import installed
     from seatrial.facts import load as load_facts

@@ -40,12 +40,14 @@ def for_open(
 ) -> EvidenceRequest:
     """More starts of the pairs that are still open."""
     wanted: dict[str, EvidenceCell] = {}
-    far = []
+    far: list[Comparison] = []
+    target = 0
     for pair in open_pairs:
         need = starts_needed(pair, plan.starts)
         if need is None:
             far.append(pair)
         n = need or EXTENSION * plan.starts
+        target = max(target, n)
         for name, have in ((pair.a, pair.starts_a), (pair.b, pair.starts_b)):
             more = max(1, n - have)
             if name not in wanted or wanted[name].starts < more:
@@ -58,13 +60,19 @@ def for_open(
             " starts may not do: their difference is close to the margin, and either choice then"
             " loses little"
         )
-    return request(list(wanted.values()), minutes_per_cell, says)
+    return request(list(wanted.values()), minutes_per_cell, says, extend_to=target)
 
 
 def request(
-    cells: list[EvidenceCell], minutes_per_cell: float | None, could_change: str
+    cells: list[EvidenceCell],
+    minutes_per_cell: float | None,
+    could_change: str,
+    *,
+    extend_to: int | None = None,
 ) -> EvidenceRequest:
     """An evidence request with its time."""
     total = sum(cell.starts for cell in cells)
     minutes = None if minutes_per_cell is None else total * minutes_per_cell
-    return EvidenceRequest(cells=cells, minutes=minutes, could_change=could_change)
+    return EvidenceRequest(
+        cells=cells, minutes=minutes, could_change=could_change, extend_to=extend_to
+    )

@@ -154,11 +154,16 @@ class EvidenceCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What would settle it, how long it takes, what it could change."""
+    """What would settle it, how long it takes, what it could change.
+
+    ``extend_to``: the number of starts for ``seatrial plan TRIAL --extend``; None where more starts
+    are not what is missing.
+    """
 
     cells: list[EvidenceCell]
     minutes: float | None
     could_change: str
+    extend_to: int | None = None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from seatrial.core.ids import sha256_value
 from seatrial.core.provenance import provenance
 from seatrial.core.seeds import derive_seed, stream
@@ -57,6 +59,7 @@ def make(
         schema=SCHEMA,
         seed=spec.trial.seed,
         starts=spec.trial.starts,
+        measured_to=spec.trial.starts,
         rule=_rule(spec),
         survivors=[_arm(row) for row in arms],
         left_out=[_left_out(row) for row in gate_table.candidates if row not in arms],
@@ -68,6 +71,37 @@ def make(
         fits_budget=fits,
         notes=_notes(spec, len(names), expected),
         provenance=provenance(inputs, {"order": derive_seed(spec.trial.seed, "order")}),
+    )
+
+
+def extend(plan: Plan, starts: int) -> Plan:
+    """The same plan carried on to more starts of each candidate, in the order it would have had.
+
+    The error budget stays as it was laid out: a claim is possible at the next number of starts that
+    has a level (twice, four times the planned ones).
+
+    Raises:
+        ValueError: ``starts`` is not more than what is planned, or has no look in reach.
+    """
+    most = EXTENSION * plan.starts
+    if not plan.measured_to < starts <= most:
+        raise ValueError(f"from {plan.measured_to + 1} to {most} starts can be asked for")
+    names = [arm.candidate for arm in plan.survivors]
+    extra = plan.rule.max_invalid_repeats + plan.rule.max_outlier_repeats
+    order = interleave(names, starts + extra, plan.seed)
+    cells = order[: len(names) * starts]
+    expected = None if plan.minutes_per_cell is None else plan.minutes_per_cell * len(cells)
+    return msgspec.structs.replace(
+        plan,
+        measured_to=starts,
+        cells=cells,
+        reserve=order[len(cells) :],
+        expected_minutes=expected,
+        fits_budget=None if expected is None else expected <= plan.budget_minutes,
+        notes=[*plan.notes, f"extended from {plan.measured_to} to {starts} starts"],
+        provenance=provenance(
+            plan.provenance.inputs | {"plan before": sha256_value(plan)}, plan.provenance.seeds
+        ),
     )
 
 

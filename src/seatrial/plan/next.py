@@ -95,8 +95,8 @@ def _from_reserve(
             continue
         void = min(sum(not c.valid for c in mine), plan.rule.max_invalid_repeats)
         again = plan.rule.max_outlier_repeats if aside and cell.candidate in plan.contenders else 0
-        if len(mine) < plan.starts + void + again:
-            is_repeat = len(mine) < plan.starts + void
+        if len(mine) < plan.measured_to + void + again:
+            is_repeat = len(mine) < plan.measured_to + void
             why = "repeat of an invalid cell" if is_repeat else "one start is outlying"
             return msgspec.structs.replace(cell, why=why)
     return None

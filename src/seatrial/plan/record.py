@@ -92,11 +92,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     ``cells`` is the whole planned order; a sequential stop may end it early. ``reserve`` goes on in
     the same order: repeats of void cells and starts added for an outlying one are taken from it.
+    ``starts`` is what the error budget was laid out for and never changes; ``measured_to`` is how
+    many starts of each are in ``cells``: more after an extension.
     """
 
     schema: str
     seed: int
     starts: int
+    measured_to: int
     rule: Rule
     survivors: list[PlannedArm]
     left_out: list[LeftOut]

@@ -48,6 +48,7 @@ def test_noise_larger_than_the_difference_is_undecided_with_a_request(make_trial
     assert {c.candidate for c in found.evidence_request.cells} == {"a", "b"}
     assert found.evidence_request.minutes > 0
     assert "loses at most" in found.reasons[0]
+    assert found.evidence_request.extend_to in (10, 20)
 
 
 def test_a_candidate_that_fails_requests_loses_on_goodput(make_trial: Any) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seatrial.plan import interleave, next_cell
+from seatrial.plan import extend, interleave, next_cell, standing, starts_of
+from seatrial.plan.next import full_chain
 
 
 def drive(plan: Any, value: Any) -> list[Any]:
@@ -137,3 +138,31 @@ def test_the_plan_states_rule_and_budget(make_plan: Any) -> None:
     assert plan.expected_minutes == 15
     assert plan.fits_budget is False
     assert sum(plan.rule.levels.values()) <= plan.rule.alpha
+
+
+def test_an_extension_goes_on_in_the_same_order(make_plan: Any, fake_cell: Any) -> None:
+    rng = random.Random(1)
+    plan = make_plan(["a", "b"], starts=3)
+    made = {(c, s): rng.gauss(1, 0.03) for c in "ab" for s in range(1, 20)}
+
+    def value(c: str, s: int) -> Any:
+        return fake_cell(c, s, {"a": 100, "b": 106}[c] * made[c, s])
+
+    first = drive(plan, value)
+    assert len(first) == 6
+    longer = extend(plan, 6)
+    assert longer.cells[:6] == plan.cells
+    done = list(first)
+    while (planned := next_cell(longer, done)) is not None:
+        done.append(value(planned.candidate, planned.start))
+    assert len(done) == 12
+    starts = starts_of(longer, done, {})
+    found = standing(starts, full_chain(longer, starts), planned=longer.starts, margin=0.03)
+    assert found.looks == [3, 6]
+    assert longer.rule.levels == plan.rule.levels
+
+
+@pytest.mark.parametrize("starts", [2, 3, 13])
+def test_an_extension_has_bounds(make_plan: Any, starts: int) -> None:
+    with pytest.raises(ValueError, match="from 4 to 12"):
+        extend(make_plan(["a", "b"], starts=3), starts)

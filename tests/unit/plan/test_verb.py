@@ -33,3 +33,12 @@ def test_a_plan_of_nobody_is_a_no(make_plan: Any, tmp_path: Path) -> None:
 
 def test_no_plan_there(tmp_path: Path) -> None:
     assert run(["plan", str(tmp_path)]) == 3
+
+
+def test_extending_keeps_the_plan_before_it(make_plan: Any, tmp_path: Path) -> None:
+    write(tmp_path / "plan.json", make_plan(["a", "b"], starts=3))
+    before = (tmp_path / "plan.json").read_bytes()
+    assert run(["plan", str(tmp_path), "--extend", "6"]) == 0
+    assert (tmp_path / "plan.to-3.json").read_bytes() == before
+    assert json.loads((tmp_path / "plan.json").read_bytes())["measured_to"] == 6
+    assert run(["plan", str(tmp_path), "--extend", "99"]) == 2
