@@ -30,12 +30,12 @@ from seatrial.decide.constraints import (
     by_slo,
 )
 from seatrial.decide.observed import notes_of, thin_tails
-from seatrial.decide.record import SCHEMA, Decision, Excluded, SloCheck, Step
+from seatrial.decide.record import SCHEMA, Decision, Excluded, SloCheck, Step, Turn
 from seatrial.decide.requests import Columns
 from seatrial.decide.rollback import rollback_of
 from seatrial.decide.secondary import secondary_of
 from seatrial.decide.slo import check_slos
-from seatrial.decide.turns import turns_of
+from seatrial.decide.turns import resolution_of, turns_of
 from seatrial.decide.verdict import Verdict, judge
 from seatrial.gate.table import GateTable
 from seatrial.plan.next import full_chain, starts_of
@@ -54,6 +54,7 @@ def decide(
     lifecycle: Mapping[str, Mapping[str, Any]] | None = None,
     platform: Mapping[str, Mapping[str, Any]] | None = None,
     previous: str | None = None,
+    facts_expire: Mapping[str, str] | None = None,
     inputs: Mapping[str, str] | None = None,
 ) -> Decision:
     """Decide from what has been measured; deterministic but for the time stamp.
@@ -64,6 +65,7 @@ def decide(
         quality, lifecycle: candidate -> result, where run. lifecycle has DESIGN's keys.
         platform: candidate -> ``weights_bytes``, ``image_bytes`` where known.
         previous: what serves today, if the user said so.
+        facts_expire: id of each fact the gate used -> ISO day after which it must be read again.
         inputs: name -> SHA-256 of the artefacts read, for provenance and the rule trace.
     """
     case = gather(
@@ -91,7 +93,8 @@ def decide(
     excluded = _exclude(case, contenders, checks, hashes, steps)
     verdict = judge(case, gate, contenders, excluded, checks)
     steps.append(_step("compare", verdict.says, hashes, "plan", "cells"))
-    return _record(case, gate, verdict, excluded, checks, steps, hashes, previous)
+    turns = turns_of(case, verdict, checks, facts_expire or {})
+    return _record(case, gate, verdict, excluded, checks, turns, steps, hashes, previous)
 
 
 def _record(
@@ -100,6 +103,7 @@ def _record(
     verdict: Verdict,
     excluded: list[Excluded],
     checks: list[SloCheck],
+    turns: list[Turn],
     steps: list[Step],
     hashes: dict[str, str],
     previous: str | None,
@@ -123,10 +127,11 @@ def _record(
         comparisons=race.comparisons if race else [],
         secondary=secondary_of(case, verdict, chain),
         equivalent=verdict.equivalent,
+        resolution=resolution_of(race.comparisons if race else []),
         set_aside=[f"{name}/{start}" for name, start in (race.set_aside if race else [])],
         caveats=case.caveats + verdict.caveats + _observed(case, chain),
         reasons=verdict.reasons,
-        would_change=turns_of(case, verdict, checks),
+        would_change=turns,
         rollback=rollback_of(case, verdict, chain, previous),
         costs=list(case.costs.values()),
         operations=list(case.operations.values()),

@@ -33,6 +33,19 @@ class _Resolved(msgspec.Struct, kw_only=True):
     workload: Workload
 
 
+class _Expiring(msgspec.Struct, kw_only=True):
+    """What is read of one fact."""
+
+    id: str
+    expires: str
+
+
+class _Facts(msgspec.Struct, kw_only=True):
+    """What is read of facts.json."""
+
+    facts: list[_Expiring] = []
+
+
 @dataclass(frozen=True, slots=True)
 class TrialFiles:
     """A trial in memory, without its requests. ``hashes`` name files relative to the folder."""
@@ -45,6 +58,7 @@ class TrialFiles:
     cell_folders: dict[tuple[str, int], Path]
     quality: dict[str, QualityResult]
     lifecycle: dict[str, dict[str, Any]]
+    facts_expire: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
 
     def requests(self, cell: Cell) -> Columns:
@@ -98,6 +112,7 @@ def load_trial(folder: Path) -> TrialFiles:
             quality[path.stem] = take(str(path.relative_to(folder)), QualityResult)
     for path in sorted((folder / "lifecycle").glob("*.json")):
         lifecycle[path.stem] = take(str(path.relative_to(folder)), dict[str, Any])
+    facts = take("facts.json", _Facts).facts if (folder / "facts.json").is_file() else []
     return TrialFiles(
         folder=folder,
         spec=take("workload.resolved.json", _Resolved).workload,
@@ -107,6 +122,7 @@ def load_trial(folder: Path) -> TrialFiles:
         cell_folders=places,
         quality=quality,
         lifecycle=lifecycle,
+        facts_expire={fact.id: fact.expires for fact in facts},
         hashes=hashes,
     )
 
@@ -128,5 +144,6 @@ def decide_folder(folder: Path, *, previous: str | None = None) -> Decision:
         quality=trial.quality,
         lifecycle=trial.lifecycle,
         previous=previous,
+        facts_expire=trial.facts_expire,
         inputs=trial.hashes,
     )

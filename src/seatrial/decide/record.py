@@ -167,7 +167,12 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """decision.json and ``decide --json``."""
+    """decision.json and ``decide --json``.
+
+    ``resolution``: metric -> the smallest difference that the last look at it could have shown as
+    better (margin and half of the interval; a ratio minus 1, or share points). Smaller ones are
+    beyond this trial.
+    """
 
     schema: str
     outcome: OutcomeName
@@ -183,6 +188,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: list[Comparison]
     secondary: list[Comparison]
     equivalent: list[str]
+    resolution: dict[str, float] = {}
     set_aside: list[str]
     caveats: list[str]
     reasons: list[str]

@@ -39,6 +39,7 @@ def test_equal_candidates_tie_and_operations_decide(make_trial: Any) -> None:
     found = decide(**trial.kwargs())
     assert (found.outcome, found.selected) == ("tie", "b")
     assert found.equivalent == ["a", "b"]
+    assert 0.03 < found.resolution["ttft_ms.p95"] < 0.08
 
 
 def test_noise_larger_than_the_difference_is_undecided_with_a_request(make_trial: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 from seatrial.cli.main import run
 from seatrial.core.errors import IntegrityError, PrerequisiteError
 from seatrial.decide import decide, decide_folder, read_requests
+from seatrial.store import write
 
 
 def test_the_folder_gives_the_same_decision_as_the_records(make_trial: Any, tmp_path: Path) -> None:
@@ -23,6 +24,14 @@ def test_the_folder_gives_the_same_decision_as_the_records(make_trial: Any, tmp_
         direct.comparisons[-1].delta.best, rel=1e-6
     )
     assert "cells/a/001/cell.json" in from_files.trace[-1].inputs
+
+
+def test_facts_that_expire_are_said(make_trial: Any, tmp_path: Path) -> None:
+    folder = make_trial({"a": 1.0}, requests=60, starts=2).write(tmp_path / "t")
+    facts = [{"id": "x", "expires": "2027-01-02"}, {"id": "y", "expires": "2026-12-14"}]
+    write(folder / "facts.json", {"facts": facts, "schema": "s"})
+    said = [t.says for t in decide_folder(folder).would_change if t.what == "facts"]
+    assert "y on 2026-12-14" in said[0]
 
 
 def test_requests_read_back(make_trial: Any, tmp_path: Path) -> None:
