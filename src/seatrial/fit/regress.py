@@ -69,7 +69,7 @@ def fit(tables: dict[str, StepTable], *, seed: int = 1, draws: int = _DRAWS) -> 
     }
     cost = _solve([parts[name] for name in names])
     intervals: dict[str, Interval] = {}
-    if len(names) > 1:
+    if len(names) > 1 and draws:
         rng = stream(seed, "fit-bootstrap")
         drawn = [
             msgspec.structs.astuple(_solve([parts[names[i]] for i in chosen]))

@@ -43,8 +43,9 @@ class Replicas(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One scale of the traffic.
 
-    ``with_one_failed``: replicas so that the SLO still holds while one is down. ``ramp``: extra
-    replicas that must be warm, because traffic grows by so much within one cold start.
+    ``with_one_failed``: replicas so that the SLO still holds while one is down. ``ramp``: how many
+    of the replicas must be kept warm although traffic is low, because it grows by so much within
+    one cold start (None without ``operations.cold_start_s``).
     """
 
     candidate: str
@@ -146,13 +147,13 @@ def _point(
     basis = "calibrated"
     if scale == 1.0 and found.best == 1 and all(holds_measured(c, slo) for c in cells):
         found, basis = Replicas(low=1, best=1, high=1), "measured"
-    warm = ramp_factor(load, cold_start_s) if cold_start_s else None
+    ramp = ramp_share(load, cold_start_s) if cold_start_s else None
     return Point(
         candidate=cell.candidate,
         scale=scale,
         replicas=found,
         with_one_failed=None if found.high is None else found.high + 1,
-        ramp=None if warm is None or best is None else max(0, math.ceil(best * (warm - 1))),
+        ramp=None if ramp is None or best is None else math.ceil(best * ramp),
         usd_per_hour=None if usd is None or best is None else usd * best,
         basis=basis,
     )
@@ -244,19 +245,17 @@ def holds_measured(cell: Measured, slo: Slo) -> bool:
     return slo.output_tokens_per_s is None or rate >= slo.output_tokens_per_s
 
 
-def ramp_factor(load: Load, window_s: float) -> float:
-    """Most that the arrivals of one window exceed those of the window before it (at least 1).
+def ramp_share(load: Load, window_s: float) -> float:
+    """Largest growth of arrivals from one window to the next, as a share of the busiest window.
 
-    An autoscaler sees a window, starts a replica, and has it one cold start later.
+    With a window of one cold start: the share of the replicas that an autoscaler would have to
+    have started before it could see the need.
     """
-    if load.n < 2:
-        return 1.0
-    edges = np.arange(0.0, float(load.arrival[-1]) + window_s, window_s)
-    counts, _ = np.histogram(load.arrival, bins=edges) if edges.size > 1 else (np.array([1]), None)
+    windows = np.floor(load.arrival / window_s).astype(np.int64)
+    counts = np.bincount(windows) if load.n else np.zeros(1)
     if counts.size < 2:
-        return 1.0
-    before = np.maximum(counts[:-1], max(counts.mean(), 1.0))
-    return float(max(1.0, (counts[1:] / before).max()))
+        return 0.0
+    return float(max(np.diff(counts).max(), 0) / counts.max())
 
 
 def _says(candidate: str, cells: list[Measured], law: Fit, factors: tuple[float, float]) -> str:

@@ -82,7 +82,7 @@ def validate(cells: list[Measured], *, not_simulated: list[str] | None = None) -
     for candidate, group in by_candidate.items():
         if len(group) < 2:
             continue
-        fits[candidate] = fit_cells(group)
+        fits[candidate] = fit_cells(group, draws=200)
         for held in group:
             rest = [
                 m
@@ -100,9 +100,10 @@ def validate(cells: list[Measured], *, not_simulated: list[str] | None = None) -
     return _report(compared, fits, held_back, not_simulated or [])
 
 
-def fit_cells(cells: list[Measured]) -> Fit:
-    """The cost law of one candidate's cells."""
-    return fit({m.observed.name: step_table(m.observed, max_seqs=m.limits.max_seqs) for m in cells})
+def fit_cells(cells: list[Measured], *, draws: int = 0) -> Fit:
+    """The cost law of one candidate's cells; ``draws`` of the bootstrap, 0 for no intervals."""
+    tables = {m.observed.name: step_table(m.observed, max_seqs=m.limits.max_seqs) for m in cells}
+    return fit(tables, draws=draws)
 
 
 def measured_metrics(cell: Observed) -> dict[str, float]:
