@@ -106,6 +106,12 @@ def recognise(head: Head) -> Reader:
         key=lambda pair: -pair[0],
     )
     best = [reader for score, reader in scores if score == scores[0][0]]
+    if head.data.startswith(b"version https://git-lfs"):
+        raise UsageError(
+            "this is a pointer of Git LFS, not the file that it stands for",
+            where=head.name,
+            remedy="fetch the file itself (git lfs pull), then profile that",
+        )
     if scores[0][0] == 0:
         raise UsageError(
             "the format of this file was not recognised",

@@ -95,6 +95,7 @@ def test_bad_rows_are_counted_and_the_first_ten_named(tmp_path: Path) -> None:
     [
         (b"", "nothing in the file"),
         (b"\x00\x01\x02" * 100, "not recognised"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "pointer of Git LFS"),
         (b"hello world\nthis is no trace\n", "not recognised"),
         (gzip.compress(ROWS.encode())[:-12], "damaged or cut short"),
         (b"\x1f\x8b\x08\x00" + b"\xff" * 40, "damaged or cut short"),

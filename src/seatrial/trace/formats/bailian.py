@@ -1,7 +1,8 @@
 """Qwen-Bailian JSON lines (Alibaba): seconds, lengths, ids of 16-token blocks, chat chains.
 
 ``parent_chat_id`` is -1 for a first turn; the session is the root of the chain. ``type`` is the
-kind of use (text, search, image, file).
+kind of use (text, search, image, file). The ids are hashes of each block by itself, so they are
+chained here for prefix reuse and kept unchained for chunk reuse.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def _read(member: Member, rows: Rows, _options: Options) -> None:
         chat, parent = record.get("chat_id"), record.get("parent_chat_id")
         if not isinstance(chat, (int, str)) or not isinstance(parent, (int, str)):
             raise ValueError("chat_id: not an id")
+        content = block_ids(record.get("hash_ids"))
         root = chat if parent in (-1, "-1") else roots.get(parent, parent)
         rows.add(
             arrival_ns=moment(record, "timestamp", unit="s"),
@@ -35,7 +37,8 @@ def _read(member: Member, rows: Rows, _options: Options) -> None:
             output_tokens=count(record, "output_length"),
             session=root,
             labels={"kind": record.get("type")},
-            blocks=block_ids(record.get("hash_ids")),
+            blocks=rows.chain(content),
+            chunks=content,
         )
         roots[chat] = root
 
