@@ -160,53 +160,59 @@ def engine_floor(case: Case, *, binary: bool) -> Fact | None:
 
 def _targets(case: Case, capability: int) -> Iterator[Finding]:
     """Compiled targets: machine code runs on the same major number from its minor up; PTX of a
-    lower number is compiled by the driver (CUDA programming guide, binary compatibility)."""
-    facts = [f for f in case.known.all("cuda_targets") if isinstance(f.value, dict | list)]
-    main = [f for f in facts if _is_main(f.subject)] or facts[:1]
-    for fact in main[:1]:
-        codes, ptx = _codes(fact)
-        if not codes:
-            return
-        native = [c for c in codes if c // 10 == capability // 10 and c <= capability]
-        if native:
-            yield Finding(
-                verdict=Verdict.FEASIBLE,
-                facts=[fact],
-                says=f"machine code for compute {max(native) / 10:.1f} runs on "
-                f"{capability / 10:.1f}",
-                numbers={"capability": capability},
-            )
-        elif ptx and min(ptx) <= capability:
-            yield Finding(
-                verdict=Verdict.UNKNOWN,
-                facts=[fact],
-                probe=case.probe("load_and_kernel"),
-                says=f"no machine code for compute {capability / 10:.1f}, only PTX of "
-                f"{min(ptx) / 10:.1f} that the driver compiles",
-                numbers={"capability": capability},
-            )
-        else:
-            yield Finding(
-                verdict=Verdict.INFEASIBLE,
-                facts=[fact],
-                remedy=_older(case),
-                says=f"the wheel's code is for compute {_list(codes)}; the GPU is "
-                f"{capability / 10:.1f} (no kernel image)",
-                numbers={"capability": capability, "lowest": min(codes)},
-            )
+    lower number is compiled by the driver (CUDA programming guide, binary compatibility).
+
+    Where an engine has several builds one that fits is enough. PTX that a project's own build
+    list ships for a GPU is its documented path; PTX found in a wheel may cover only a part.
+    """
+    facts = [f for f in case.known.all("cuda_targets") if f.subject in _MAIN and _codes(f)[0]]
+    judged = [_one_target(case, fact, capability) for fact in facts]
+    best = min(judged, key=lambda f: _WORSE.index(f.verdict), default=None)
+    if best is not None:
+        yield best
 
 
-def _is_main(subject: str) -> bool:
-    return any(
-        w in subject for w in ("_C_stable", "_C.abi3", "vllm/_C", "common_ops", "_turbomind")
+_MAIN = ("_C_stable_libtorch", "_C", "common_ops", "flash_ops", "_turbomind", "cuda-12", "cuda-13")
+_WORSE = (Verdict.FEASIBLE, Verdict.UNKNOWN, Verdict.INFEASIBLE)
+
+
+def _one_target(case: Case, fact: Fact, capability: int) -> Finding:
+    codes, ptx = _codes(fact)
+    native = [c for c in codes if c // 10 == capability // 10 and c <= capability]
+    lower = [p for p in ptx if p <= capability]
+    numbers = {"capability": capability}
+    if native:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            facts=[fact],
+            numbers=dict(numbers),
+            says=f"machine code for compute {max(native) / 10:.1f} runs on {capability / 10:.1f}",
+        )
+    if lower:
+        meant = fact.source.kind != "binary"
+        return Finding(
+            verdict=Verdict.FEASIBLE if meant else Verdict.UNKNOWN,
+            facts=[fact],
+            numbers=dict(numbers),
+            probe=None if meant else case.probe("load_and_kernel"),
+            says=f"no machine code for compute {capability / 10:.1f}: the driver compiles PTX of "
+            f"{max(lower) / 10:.1f} at start",
+        )
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        facts=[fact],
+        remedy=_older(case),
+        says=f"the build's code is for compute {_list(codes)}; the GPU is "
+        f"{capability / 10:.1f} (no kernel image)",
+        numbers={"capability": capability, "lowest": min(codes)},
     )
 
 
 def _codes(fact: Fact) -> tuple[list[int], list[int]]:
-    value = fact.value
-    codes = value.get("sm") or value.get("code") or [] if isinstance(value, dict) else value
-    ptx = value.get("ptx") or [] if isinstance(value, dict) else fact.detail.get("ptx") or []
-    ptx = ptx if isinstance(ptx, list) else [ptx]
+    """(machine code, PTX) targets; empty where the reader could not tell."""
+    codes = fact.value if isinstance(fact.value, list) else []
+    ptx = fact.detail.get("ptx")
+    ptx = ptx if isinstance(ptx, list) else []
     return [c for c in codes if isinstance(c, int)], [p for p in ptx if isinstance(p, int)]
 
 

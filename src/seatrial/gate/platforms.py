@@ -82,7 +82,7 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
     gpu = case.target.gpu
     if vendor != "amd" or gpu is None or gpu.gfx is None:
         return None
-    listed = case.known.get("platform", "amd:gfx")
+    listed = case.known.get("requires", "amd_gfx")
     if listed is None or not isinstance(listed.value, list) or gpu.gfx in listed.value:
         return None
     return Finding(
