@@ -3,6 +3,8 @@
     python tools/facts_snapshot.py            every engine
     python tools/facts_snapshot.py vllm tgi   these alone; the others stay as they are
 
+CUDA targets are read once and kept; --fresh=ENGINE==VERSION reads those of one version again.
+
 Engines released as source alone are read from trees in the folder FACTS_TREES, one folder
 ENGINE-VERSION each, checked out at the commit that the plan names.
 """
@@ -15,6 +17,8 @@ import time
 import tomllib
 import zipfile
 from pathlib import Path
+
+import msgspec
 
 from seatrial.core.errors import SeatrialError
 from seatrial.facts.factfile import FactFile, decode
@@ -32,6 +36,32 @@ def shipped() -> dict[tuple[str, str], FactFile]:
     with zipfile.ZipFile(snapshot_path()) as archive:
         files = [decode(archive.read(name)) for name in archive.namelist()]
     return {(f.engine, f.version): f for f in files}
+
+
+def planned(plan: dict) -> set[tuple[str, str]]:
+    """What the plan names; whatever else the snapshot held goes."""
+    on_index = {(engine, v) for engine, versions in plan["index"].items() for v in versions}
+    return on_index | {(t["engine"], v[0]) for t in plan["tree"] for v in t["versions"]}
+
+
+def has_targets(file: FactFile | None) -> bool:
+    """Whether CUDA targets were read out of its binaries already."""
+    return file is not None and any(m.kind == "binary" for m in file.members)
+
+
+def with_targets(file: FactFile, old: FactFile | None) -> FactFile:
+    """The CUDA targets of an earlier reading of the same artefact: a wheel never changes."""
+    if old is None or not has_targets(old) or old.artefacts[0].sha256 != file.artefacts[0].sha256:
+        return file
+    members = list(file.members)
+    rows = []
+    for cells in old.rows["cuda_targets"]:
+        place = old.members[cells[2]]
+        if place.kind == "binary":
+            members.append(place)
+            rows.append([*cells[:2], len(members) - 1, *cells[3:]])
+    merged = {**file.rows, "cuda_targets": [*file.rows.get("cuda_targets", []), *rows]}
+    return msgspec.structs.replace(file, members=members, rows=merged)
 
 
 def trees(plan: dict, only: set[str]) -> dict[tuple[str, str], FactFile]:
@@ -61,17 +91,24 @@ def main() -> None:
     begin = time.perf_counter()
     for engine, versions in plan["index"].items():
         for version in versions if not only or engine in only else ():
-            wanted = f"{engine}=={version}" in plan["binaries"]
+            before = files.get((engine, version))
+            fresh = f"--fresh={engine}=={version}" in sys.argv
+            wanted = f"{engine}=={version}" in plan["binaries"] and (
+                fresh or not has_targets(before)
+            )
             try:
                 file = read_release(engine, version, index, binaries=wanted)
             except SeatrialError as error:
                 print(f"{engine}=={version}: {error.what}")
                 continue
+            if not wanted:
+                file = with_targets(file, files.get((file.engine, file.version)))
             files[file.engine, file.version] = file
             rows = sum(len(r) for r in file.rows.values())
             stale = "; ".join(f"{s.predicate}: {s.why}" for s in file.stale)
             print(f"{engine}=={version}: {rows} facts {stale and '  STALE ' + stale}")
     files |= trees(plan, only)
+    files = {key: file for key, file in files.items() if key in planned(plan)}
     data = pack(files.values())
     snapshot_path().write_bytes(data)
     client = index.client

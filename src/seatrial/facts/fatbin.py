@@ -7,6 +7,9 @@ bits). Layout found in binaries and checked against published targets; no docume
 describes it. An object that compiles its kernels when it runs shows no entries: that is
 "unknown", never "none".
 
+A target of a few kilobytes beside hundreds of megabytes is a stub of the device linker (compiled
+for nvcc's default, without a kernel in it): it is kept apart and not called a target.
+
 The scan is a stream: payloads are skipped, so an object of a gigabyte needs one chunk of memory.
 """
 
@@ -25,14 +28,18 @@ _SM_MIN, _SM_MAX = 20, 200
 _HEADER_MAX = 64
 _ENTRY_HEADER_MAX = 4096
 _FATBIN_MAX = 4 << 30
+_STUB_BYTES = 16 << 10
+_STUB_SHARE = 1e-4
 
 
 class Targets(msgspec.Struct, frozen=True, kw_only=True):
-    """Capabilities with machine code, and with PTX (which the driver compiles); fat binaries."""
+    """Capabilities with machine code, and with PTX (which the driver compiles); stubs of the
+    linker; number of fat binaries."""
 
     code: list[int]
     ptx: list[int]
     fatbins: int
+    stubs: list[int] = []
 
     def runs_on(self, capability: int) -> bool | None:
         """Machine code of the same major version at or below it, or any PTX at or below it.
@@ -55,8 +62,7 @@ class Scanner:
         self._left = 0  # bytes of the current fat binary after those
         self._inside = False
         self._any = False  # the current fat binary has given an entry
-        self._code: set[int] = set()
-        self._ptx: set[int] = set()
+        self._bytes: dict[tuple[int, int], int] = {}  # (kind, sm) -> bytes of its entries
         self._fatbins = 0
 
     def feed(self, chunk: bytes) -> None:
@@ -67,7 +73,19 @@ class Scanner:
 
     def result(self) -> Targets:
         """What was found in all that was fed."""
-        return Targets(code=sorted(self._code), ptx=sorted(self._ptx), fatbins=self._fatbins)
+        total = sum(self._bytes.values())
+        stubs = {
+            (kind, sm)
+            for (kind, sm), size in self._bytes.items()
+            if size < _STUB_BYTES and size < total * _STUB_SHARE
+        }
+        real = sorted(self._bytes.keys() - stubs)
+        return Targets(
+            code=[sm for kind, sm in real if kind == _CODE],
+            ptx=[sm for kind, sm in real if kind == _PTX],
+            fatbins=self._fatbins,
+            stubs=sorted({sm for _, sm in stubs}),
+        )
 
     def _step(self) -> bool:
         """One step; False when more bytes are needed."""
@@ -105,7 +123,7 @@ class Scanner:
         if found is None:
             return self._leave()
         kind, sm, length = found
-        (self._code if kind == _CODE else self._ptx).add(sm)
+        self._bytes[kind, sm] = self._bytes.get((kind, sm), 0) + length
         self._fatbins += not self._any
         self._any = True
         self._skip = length

@@ -41,6 +41,7 @@ PREDICATES: tuple[str, ...] = (
     "memory_management",
     "scheduling",
     "kernel_source",
+    "school",
     "platform",
     "default",
     "license",

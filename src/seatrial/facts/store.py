@@ -85,9 +85,13 @@ class FactSet:
 
     @cached_property
     def facts(self) -> list[Fact]:
-        """Every fact, extracted ones first, each as it stands."""
+        """Every fact, extracted ones first, each as it stands.
+
+        The same claim, word for word, is kept once: as it was extracted, else as entered first.
+        """
         read = facts_of(self.file) if self.file else []
-        return read + [documented_fact(self.engine, self.version, d) for d in self._documented]
+        by_hand = [documented_fact(self.engine, self.version, d) for d in self._documented]
+        return list({fact.id: fact for fact in reversed(read + by_hand)}.values())[::-1]
 
     @cached_property
     def _by_subject(self) -> dict[tuple[str, str], list[Fact]]:

@@ -106,7 +106,7 @@ def test_fields_are_flags(findings_of, by_subject):
     findings = findings_of(files(), "sglang", "0.5.23")
     sglang.flags(findings)
     table = by_subject(findings)
-    assert set(s for _, s in table) == {
+    assert {s for _, s in table} == {
         "--kv-cache-dtype", "--tp-size", "--tensor-parallel-size", "--plain"
     }  # fmt: skip
     assert table["flag", "--tensor-parallel-size"][0].detail["alias_of"] == "--tp-size"

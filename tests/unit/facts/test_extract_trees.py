@@ -113,7 +113,9 @@ def test_ollama(findings_of, by_subject):
         "x/models/llama/llama.go": 'func init() { base.Register("LlamaForCausalLM", n) }\n',
         "x/models/llama/llama_test.go": 'base.Register("OnlyInTests", n)\n',
         "LLAMA_CPP_VERSION": "b10488\n",
-        "server/routes.go": 'r.GET("/api/tags", s.L)\nr.POST("/api/generate", s.G)\n// r.GET("/x")\n',
+        "server/routes.go": (
+            'r.GET("/api/tags", s.L)\nr.POST("/api/generate", s.G)\n// r.GET("/x")\n'
+        ),
         "envconfig/config.go": (
             'var NumParallel = Uint("OLLAMA_NUM_PARALLEL", 1)\n'
             'ret := map[string]E{\n "OLLAMA_NUM_PARALLEL": {"OLLAMA_NUM_PARALLEL", N(), "..."},\n'
@@ -147,7 +149,8 @@ def test_ollama(findings_of, by_subject):
 
 TGI = {
     "server/text_generation_server/models/__init__.py": (
-        "class ModelType(enum.Enum):\n    LLAMA = {\n        'type': 'llama',\n        'name': 'L',\n"
+        "class ModelType(enum.Enum):\n    LLAMA = {\n        'type': 'llama',\n"
+        "        'name': 'L',\n"
         "        'multimodal': True,\n    }\n    OTHER = {'type': 'other', 'name': 'O'}\n"
     ),
     "launcher/src/main.rs": (

@@ -83,3 +83,12 @@ def test_what_runs_where():
     code_only = targets([fatbin(entry(CODE, 80), entry(CODE, 90)) + bytes(200)])
     assert not code_only.runs_on(75)
     assert not code_only.runs_on(120)
+
+
+def test_a_stub_of_the_device_linker_is_not_a_target():
+    big = fatbin(entry(CODE, 90, payload=30_000_000))
+    found = targets([fatbin(entry(CODE, 52, payload=1400), entry(PTX, 52, payload=400)) + big])
+    assert found.code == [90]
+    assert found.ptx == []
+    assert found.stubs == [52]
+    assert not found.runs_on(60)

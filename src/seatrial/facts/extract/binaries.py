@@ -36,7 +36,7 @@ def add_targets(findings: Findings, wheel: Wheel, names: list[str]) -> None:
                 subject,
                 found.code,
                 name,
-                detail={"ptx": found.ptx, "fatbins": found.fatbins},
+                detail={"ptx": found.ptx, "fatbins": found.fatbins, "stubs": found.stubs},
             )
         else:
             findings.add_binary(

@@ -39,9 +39,10 @@ class Floor(msgspec.Struct, frozen=True):
 class Source:
     """Files of one artefact, read in batches, parsed once."""
 
-    def __init__(self, artefact: Artefact, version: str) -> None:
+    def __init__(self, artefact: Artefact, version: str, *, check: bool = True) -> None:
         self.artefact = artefact
         self.version = version
+        self.check = check  # compare members with the artefact's own RECORD, which must be read
         self.names = artefact.names
         self._known = set(self.names)
         self._bytes: dict[str, bytes] = {}
@@ -132,7 +133,9 @@ class Findings:
                     artefact=artefact,
                     path=path,
                     sha256=sha256_bytes(data) if data is not None else "",
-                    checked=data is not None and self.source.artefact.checked(path, data),
+                    checked=data is not None
+                    and self.source.check
+                    and self.source.artefact.checked(path, data),
                     kind=kind,
                 )
             )
@@ -178,7 +181,8 @@ class Findings:
             self._refs.append(MemberRef(artefact=place[0], path=path, kind="binary"))
         state: State = "unresolved" if unresolved else "extracted"
         number = self._members[place]
-        made = row(subject, value, number, None, state, unresolved, None, detail)
+        kept = {k: v for k, v in (detail or {}).items() if v not in (None, [], {}, "")}
+        made = row(subject, value, number, None, state, unresolved, None, kept)
         self.rows.setdefault(predicate, []).append(made)
 
     def step(

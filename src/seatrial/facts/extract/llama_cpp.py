@@ -211,19 +211,27 @@ def routes(trunk: Trunk) -> None:
         trunk.findings.add("route", hit[2], [verb], text.path, hit.line)
 
 
+_METRIC_FILES = (
+    "tools/server/server-task.cpp",
+    "tools/server/server-context.cpp",
+    "tools/server/server.cpp",
+    "examples/server/server.cpp",
+)
+
+
 def metrics(trunk: Trunk) -> None:
-    """Names in the lists of counters and gauges of the metrics writer."""
-    text = trunk.text(
-        "tools/server/server-task.cpp",
-        "tools/server/server.cpp",
-        "tools/server/server-context.cpp",
-        "examples/server/server.cpp",
-    )
-    for which, end in (("counters?", "counter"), ("gauges?", "gauge")):
+    """Names in the lists of counters and gauges of the metrics writer, wherever it stands."""
+    for path in _METRIC_FILES:
+        if trunk.findings.source.has(trunk.prefix + path):
+            _metrics(trunk, trunk.text(path))
+
+
+def _metrics(trunk: Trunk, text: Text) -> None:
+    for which, kind in (("counters?", "counter"), ("gauges?", "gauge")):
         inside = text.block(rf"vector<metric_item>\s+{which}\s*=\s*\{{")
         for hit in text.find(r'\{\s*"([a-z][a-z0-9_]*)"\s*,\s*"', *(inside or (0, 0))):
-            trunk.findings.add("metric", f"llamacpp:{hit[1]}", end, text.path, hit.line_of(1))
-    for hit in text.find(r'\{"name",\s*"([a-z][a-z0-9_]*)"\}'):  # as JSON, before 2026
+            trunk.findings.add("metric", f"llamacpp:{hit[1]}", kind, text.path, hit.line_of(1))
+    for hit in text.find(r'\{"name",\s*"([a-z][a-z0-9_]*)"\}'):  # as JSON, before August 2026
         trunk.findings.add("metric", f"llamacpp:{hit[1]}", "unknown", text.path, hit.line)
     for hit in text.find(r"# TYPE llamacpp:([a-z0-9_]+) (counter|gauge)"):
         trunk.findings.add("metric", f"llamacpp:{hit[1]}", hit[2], text.path, hit.line)

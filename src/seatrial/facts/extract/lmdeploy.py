@@ -42,7 +42,7 @@ def extract(findings: Findings, *, deep: bool = True) -> None:
     findings.step(
         "quantization",
         lambda: formats(findings),
-        floor=Floor(3, ("awq",)),
+        floor=Floor(2, ("awq",)),
         looked_at=[_CLI, _FORMATS],
     )
     findings.step(
@@ -88,7 +88,7 @@ def surface(findings: Findings) -> None:
     findings.step(
         "route",
         lambda: add_routes(findings, server),
-        floor=Floor(8, ("/v1/chat/completions", "/health")),
+        floor=Floor(6, ("/v1/chat/completions", "/health")),
         looked_at=["lmdeploy/serve/openai/"],
     )
     findings.step("log_signature", lambda: add_signatures(findings, LMDEPLOY))

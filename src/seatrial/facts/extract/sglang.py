@@ -341,6 +341,16 @@ def speculative(findings: Findings) -> None:
         name = _target(node)
         if name and name.isupper() and name != "NONE":
             findings.add("speculative_method", name, "native", _SPEC, node.lineno)
+    for call in ast.walk(module.tree) if module else ():  # a registry, in 0.5.6
+        if (
+            isinstance(call, ast.Call)
+            and text_of(call.func) == "SpeculativeAlgorithm.register"
+            and call.args
+            and isinstance(call.args[0], ast.Constant)
+            and call.args[0].value != "NONE"
+        ):
+            name = str(call.args[0].value)
+            findings.add("speculative_method", name, "native", _SPEC, call.lineno)
 
 
 def _target(node: ast.stmt) -> str | None:

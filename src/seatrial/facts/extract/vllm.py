@@ -129,6 +129,23 @@ def extract(findings: Findings, *, package: str = "vllm", deep: bool = True) -> 
         deeper(findings, places)
 
 
+def small_tables(findings: Findings, package: str = "vllm") -> None:
+    """Registry, names of quantisation methods and KV dtypes: three members, for sweeps."""
+    places = Places(package)
+    findings.source.fetch(
+        [
+            path
+            for group in (places.registry, places.quantization, places.cache)
+            if (path := findings.source.locate(group))
+        ]
+    )
+    architectures(findings, places, {})
+    module = _module(findings, places.quantization)
+    for item in _method_table(module):
+        findings.add("quantization", item.key, "native", module.path, item.line)
+    _choices(findings, places.cache, "kv_cache_dtype", ("CacheDType",), None)
+
+
 def deeper(findings: Findings, places: Places) -> None:
     """The rest of the tables."""
     _choices(
@@ -230,7 +247,7 @@ def _gates(findings: Findings, package: str) -> dict[str, str]:
             if not isinstance(node, ast.If):
                 continue
             test = text_of(node.test)
-            returns = bool(node.body) and isinstance(node.body[0], ast.Return)
+            returns = any(isinstance(n, ast.Return) for n in node.body)
             if test.startswith("not ") and returns:
                 gates[path] = test.removeprefix("not ")
             elif not returns and len(function.body) == 1:
