@@ -17,7 +17,7 @@ from seatrial import facts
 from seatrial.core.errors import EngineError
 from seatrial.engines import http
 from seatrial.engines.environment import Environment
-from seatrial.engines.flags import require_known
+from seatrial.engines.flags import plain, require_choices, require_known
 from seatrial.engines.settings import Settings
 from seatrial.engines.signatures import Signature
 from seatrial.workload.spec import CandidateSpec
@@ -130,15 +130,23 @@ class Adapter(ABC):
         return known.subjects("flag"), f"extracted from {self.title} {known.resolved}"
 
     def check_flags(self, environment: Environment, flags: dict[str, Any]) -> None:
-        """Refuse flags this version does not have, before anything is started.
+        """Refuse flags and choices this version does not have, before anything is started.
 
         Raises:
-            UsageError: an unknown flag; the message names the nearest one.
+            UsageError: an unknown flag or value; the message names the nearest one.
         """
+        title = f"{self.title} {environment.version}".strip()
         known, source = self.known_flags(environment)
         if known:
-            title = f"{self.title} {environment.version}".strip()
             require_known(title, self.flag_names(flags), known, source=source)
+        if environment.version:
+            require_choices(title, flags, self.choices(environment.version))
+
+    def choices(self, version: str) -> dict[str, list[str]]:
+        """Flag -> the values it takes, as extracted from exactly that version."""
+        known = facts.load().engine(self.name, version)
+        found = known.all("flag") if known.exact else []
+        return {plain(f.subject): f.detail["choices"] for f in found if f.detail.get("choices")}
 
     def served_name(self, artefact: Path, settings: Settings) -> str:
         """The model name requests carry: asked for, or the artefact's file name."""

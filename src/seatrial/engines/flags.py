@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 from seatrial.core.errors import UsageError
 
@@ -30,6 +31,25 @@ def require_known(engine: str, flags: Iterable[str], known: Iterable[str], *, so
             where=f"args.{flag} (known flags: {source})",
             unchanged="nothing was started",
             remedy=f"use {near[0]}" if near else "see the flags with seatrial facts show",
+        )
+
+
+def require_choices(engine: str, flags: dict[str, Any], choices: dict[str, list[str]]) -> None:
+    """Raise for the first value that is not among its flag's choices.
+
+    Raises:
+        UsageError: naming the nearest choice.
+    """
+    for flag, value in flags.items():
+        allowed = choices.get(plain(flag))
+        if not allowed or not isinstance(value, str) or value in allowed:
+            continue
+        near = difflib.get_close_matches(value, allowed, n=1, cutoff=0.4)
+        raise UsageError(
+            f"{engine}: {flag} cannot be {value!r}" + (f"; nearest: {near[0]!r}" if near else ""),
+            where=f"args.{flag}",
+            unchanged="nothing was started",
+            remedy=f"one of: {', '.join(map(str, allowed))}",
         )
 
 

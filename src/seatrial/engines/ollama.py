@@ -62,6 +62,10 @@ class Ollama(Adapter):
         }
         return merged(flags, candidate.args)
 
+    def flag_names(self, flags: dict[str, Any]) -> list[str]:
+        """Facts know the variables by their whole names."""
+        return [f"OLLAMA_{name.upper()}" for name in flags]
+
     def served_name(self, artefact: Path, settings: Settings) -> str:
         """Ollama's names are lower case."""
         return super().served_name(artefact, settings).lower()

@@ -13,7 +13,7 @@ from seatrial.engines.effective import normalise
 from seatrial.engines.environment import Environment
 from seatrial.engines.process import Exit, Process
 from seatrial.engines.settings import Settings
-from seatrial.engines.signatures import Match, read_log, scan
+from seatrial.engines.signatures import Match, read_log, scan, signatures_of
 
 
 class RunningEngine:
@@ -116,7 +116,9 @@ class RunningEngine:
 
     def findings(self) -> list[Match]:
         """Log lines that betray fallbacks and chosen backends."""
-        return scan(self.log_text(), self.adapter.signatures)
+        version = self.environment.version or None
+        known = signatures_of(self.adapter.signatures, self.adapter.name, version)
+        return scan(self.log_text(), known)
 
     def signal(self, number: int) -> None:
         """Send a signal to the engine's main process.

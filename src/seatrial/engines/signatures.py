@@ -14,6 +14,9 @@ from typing import Literal
 
 import msgspec
 
+from seatrial import facts
+from seatrial.facts import version as order
+
 MAX_LOG_BYTES = 8 << 20
 MAX_LINE = 2000
 
@@ -29,7 +32,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         meaning: what a reader must know; groups of the pattern fill ``{1}``, ``{2}``.
         level: ``failure`` where a required feature is off, ``warning`` for a slower path.
         optimised: what it says about the execution path: True, False, or nothing (None).
-        since, until: versions in which the text exists, inclusive; "" is open.
+        since, until: versions in which the text exists, ``until`` exclusive; "" is open.
     """
 
     id: str
@@ -50,6 +53,35 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     line: str
     count: int
     optimised: bool | None
+
+
+_LEVELS: dict[str, tuple[Level, bool | None]] = {
+    "evidence": ("info", True),
+    "degraded": ("warning", False),
+    "failure": ("failure", None),
+}
+
+
+def signatures_of(own: Iterable[Signature], engine: str, version: str | None) -> list[Signature]:
+    """The adapter's signatures that hold for a version, then those extracted from exactly it."""
+    kept = [
+        s for s in own if version is None or order.within(version, s.since or None, s.until or None)
+    ]
+    if not version or engine not in facts.ENGINES:
+        return kept
+    known = facts.load().engine(engine, version)
+    for fact in known.all("log_signature") if known.exact else []:
+        level, optimised = _LEVELS.get(str(fact.value), ("info", None))
+        kept.append(
+            Signature(
+                id=fact.id,
+                pattern=re.escape(fact.subject),
+                meaning=str(fact.detail.get("means") or fact.subject),
+                level=level,
+                optimised=optimised,
+            )
+        )
+    return kept
 
 
 def read_log(path: Path, offset: int = 0, limit_bytes: int = MAX_LOG_BYTES) -> str:
@@ -79,7 +111,7 @@ def tail(path: Path, lines: int = 12, limit_bytes: int = 64 << 10) -> str:
 
 
 def scan(text: str, signatures: Iterable[Signature]) -> list[Match]:
-    """Every signature that occurs, in the order of the list."""
+    """Every signature that occurs, in the order of the list; one a line, the earlier wins."""
     compiled = [(s, re.compile(s.pattern)) for s in signatures]
     found: dict[str, Match] = {}
     for line in text.splitlines():
@@ -100,7 +132,8 @@ def scan(text: str, signatures: Iterable[Signature]) -> list[Match]:
                 )
             else:
                 found[signature.id] = msgspec.structs.replace(earlier, count=earlier.count + 1)
-    return [found[s.id] for s, _ in compiled if s.id in found]
+    matches = [found[s.id] for s, _ in compiled if s.id in found]
+    return [m for i, m in enumerate(matches) if m.line not in {x.line for x in matches[:i]}]
 
 
 def _fill(meaning: str, hit: re.Match[str]) -> str:

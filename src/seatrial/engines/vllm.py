@@ -125,7 +125,7 @@ SIGNATURES = (
         meaning="this quantisation is not fully optimised",
         level="warning",
         optimised=False,
-        until="0.10.2",
+        until="0.11.0",
     ),
     Signature(
         id="eager",

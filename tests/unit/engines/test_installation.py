@@ -56,6 +56,7 @@ def test_what_an_interruption_left_does_not_count_and_is_replaced(
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_a_version_that_does_not_exist_is_a_prerequisite(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
