@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from seatrial.trace.rows import Rows
 
 Order = NDArray[np.intp]
+_EPOCHS = 978_307_200_000_000_000  # 2001: what lies before is a time from some start
 GAPS = {
     "arrival": "arrival times",
     "input": "input tokens",
@@ -28,7 +29,7 @@ GAPS = {
 
 def close(rows: Rows) -> RequestTable:
     """The table of these rows, sorted by arrival (stable), the first at 0."""
-    order, arrival = _order(rows)
+    order, arrival, first = _order(rows)
     session = _ordered(rows, "session", order)
     turn = _ordered(rows, "turn", order)
     if turn is None and session is not None:
@@ -37,6 +38,7 @@ def close(rows: Rows) -> RequestTable:
         format=rows.format,
         n=rows.n if order is None else len(order),
         arrival_ns=arrival,
+        epoch_ns=first if first is not None and first >= _EPOCHS else None,
         grain_ns=rows.grain_ns,
         input_tokens=_ordered(rows, "input", order),
         output_tokens=_ordered(rows, "output", order),
@@ -65,17 +67,19 @@ def close(rows: Rows) -> RequestTable:
     )
 
 
-def _order(rows: Rows) -> tuple[Order | None, Ints | None]:
+def _order(rows: Rows) -> tuple[Order | None, Ints | None, int | None]:
     arrival = _column(rows, "arrival")
     if arrival is None:
-        return None, None
+        return None, None, None
     keep = np.flatnonzero(arrival >= 0)
     if lost := rows.n - len(keep):
         rows.bad_count += lost
         rows.notes.append(f"{lost} rows without a time were left out")
     order = keep[np.argsort(arrival[keep], kind="stable")]
     arrival = arrival[order]
-    return order, arrival - arrival[0] if len(arrival) else arrival
+    if len(arrival) == 0:
+        return order, arrival, None
+    return order, arrival - arrival[0], int(arrival[0])
 
 
 def _column(rows: Rows, name: str) -> Ints | None:

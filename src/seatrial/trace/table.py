@@ -52,6 +52,7 @@ class RequestTable:
     Attributes:
         format: id of the reader, e.g. ``azure-csv``.
         arrival_ns: from the first arrival (which is 0); None where the source has no times.
+        epoch_ns: moment of the first arrival, ns since 1970 UTC; None where times are relative.
         grain_ns: smallest step that the time stamps resolve (3_000_000_000 for Mooncake batches).
         input_tokens, output_tokens: -1 where one row lacks it.
         session, turn: dense session number and 0-based turn; -1 where none.
@@ -79,6 +80,7 @@ class RequestTable:
     blocks: Blocks | None = None
     ttft_ns: Ints | None = None
     e2e_ns: Ints | None = None
+    epoch_ns: int | None = None
     think_ns: Ints | None = None
     session_ns: Ints | None = None
     input_chars: Ints | None = None

@@ -17,6 +17,7 @@ from seatrial.trace.table import Ints
 from seatrial.workload.lengths import distribution
 from seatrial.workload.profile import Arrivals
 
+_MONDAY_NS = 3 * 86_400 * NS_PER_S  # from Monday 0 h to the Thursday that 1970 began with
 SCALES_S = (1, 10, 60, 600, 3600)
 SHOWN_MINUTES = 20_160
 
@@ -47,8 +48,13 @@ class Grain:
         return (n / span) * self.ns**2 / width * part * (1 - part) <= 0.1
 
 
-def arrivals(arrival_ns: Ints, grain_ns: int | None) -> Arrivals | None:
-    """Everything about times of arrival (ascending, the first 0); None of fewer than two."""
+def arrivals(
+    arrival_ns: Ints, grain_ns: int | None, epoch_ns: int | None = None
+) -> Arrivals | None:
+    """Everything about times of arrival (ascending, the first 0); None of fewer than two.
+
+    ``epoch_ns``: moment of the first arrival, where it is known.
+    """
     n = len(arrival_ns)
     if n < 2 or arrival_ns[-1] == arrival_ns[0]:
         return None
@@ -81,7 +87,8 @@ def arrivals(arrival_ns: Ints, grain_ns: int | None) -> Arrivals | None:
         distinct_timestamps=int(np.count_nonzero(gaps)) + 1,
         on_share=on_share(arrival_ns, span),
         per_minute=dense(minute, bins) if bins <= SHOWN_MINUTES else None,
-        per_hour_of_day=None,
+        per_hour_of_day=_per_hour(arrival_ns, epoch_ns, 24),
+        per_hour_of_week=_per_hour(arrival_ns, epoch_ns, 168),
     )
 
 
@@ -140,6 +147,25 @@ def _peak(arrival_ns: Ints, width_s: int, grain: int) -> int | None:
     if width_s * NS_PER_S < grain:
         return None
     return int(counts(arrival_ns, width_s)[0][:, 1].max())
+
+
+def _per_hour(arrival_ns: Ints, epoch_ns: int | None, cycle: int) -> list[float] | None:
+    """Requests per hour of a cycle of 24 or 168 hours, each over the time the trace covers of it.
+
+    None unless the trace covers the whole cycle.
+    """
+    if epoch_ns is None or int(arrival_ns[-1]) < cycle * 3600 * NS_PER_S:
+        return None
+    hour_ns = 3600 * NS_PER_S
+    origin = 0 if cycle == 24 else -_MONDAY_NS  # 1 January 1970 was a Thursday
+    start, end = epoch_ns - origin, epoch_ns - origin + int(arrival_ns[-1])
+    hours = (arrival_ns + start) // hour_ns % cycle
+    requests = np.bincount(hours, minlength=cycle)
+    covered = np.zeros(cycle)
+    for hour in range(int(start // hour_ns), int(end // hour_ns) + 1):
+        inside = min(end, (hour + 1) * hour_ns) - max(start, hour * hour_ns)
+        covered[hour % cycle] += inside / hour_ns
+    return [float(r / c) if c > 0 else 0.0 for r, c in zip(requests, covered, strict=True)]
 
 
 def on_share(arrival_ns: Ints, span: int) -> float | None:

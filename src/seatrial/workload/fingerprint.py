@@ -42,7 +42,11 @@ def fingerprint(
     """
     inputs = _lengths(table.input_tokens)
     outputs = _lengths(table.output_tokens)
-    when = None if table.arrival_ns is None else arrivals(table.arrival_ns, table.grain_ns)
+    when = (
+        None
+        if table.arrival_ns is None
+        else arrivals(table.arrival_ns, table.grain_ns, table.epoch_ns)
+    )
     reference = reference or press.Reference()
     reuse = prefix(table, _with_reference(table, capacities, reference))
     missing, notes = list(table.missing), list(table.notes)

@@ -37,6 +37,8 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
 class Arrivals(msgspec.Struct, frozen=True, kw_only=True):
     """When requests come. Bins start at the first arrival; counts include empty bins.
 
+    ``per_hour_of_day`` and ``_of_week`` (Monday 0 h first) are requests per hour in UTC, where the
+    trace has dates and spans a day or a week.
     ``cv_interarrival`` is null where the time stamps are too coarse to have one;
     ``dispersion_full_bins`` leaves the last, partial bin out: it weighs much in a short trace.
     ``cv_interarrival_naive`` is what a tool that ignores the grain would print.
@@ -59,6 +61,7 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True):
     on_share: float | None
     per_minute: list[int] | None
     per_hour_of_day: list[float] | None
+    per_hour_of_week: list[float] | None
 
 
 class Prefix(msgspec.Struct, frozen=True, kw_only=True):

@@ -109,6 +109,7 @@ def arrivals_of(whole: Partial, grain_ns: int) -> Arrivals | None:
         on_share=None if gaps is None else _on_share(gaps, n, span),
         per_minute=_dense(minute, bins) if bins <= SHOWN_MINUTES else None,
         per_hour_of_day=None,
+        per_hour_of_week=None,
     )
 
 

@@ -93,3 +93,20 @@ def test_pauses_are_found() -> None:
 def test_one_arrival_has_no_arrivals() -> None:
     assert arrivals(np.array([0], dtype=np.int64), 1) is None
     assert arrivals(np.array([0, 0], dtype=np.int64), 1) is None
+
+
+def test_hours_of_day_and_week() -> None:
+    """One request an hour, and ten every Tuesday at 9 UTC, over two weeks from a Monday."""
+    monday = 1_704_067_200 * S  # 1 January 2024, a Monday
+    hourly = np.arange(0, 14 * 24 + 1) * 3600 * S
+    tuesdays = np.concatenate([(d * 24 + 9) * 3600 * S + np.arange(10) * S for d in (1, 8)])
+    times = np.sort(np.concatenate((hourly, tuesdays))).astype(np.int64)
+    got = arrivals(times, 1, monday)
+    assert got is not None
+    assert got.per_hour_of_week is not None
+    assert got.per_hour_of_week[24 + 9] == pytest.approx(11)
+    assert got.per_hour_of_week[9] == pytest.approx(1)
+    assert got.per_hour_of_day is not None
+    assert got.per_hour_of_day[9] == pytest.approx(1 + 20 / 14)
+    assert arrivals(times, 1) is not None
+    assert arrivals(times, 1).per_hour_of_day is None  # type: ignore[union-attr]
