@@ -247,6 +247,7 @@ def sync(
     *,
     source: Annotated[Path | None, Parameter(name="--from", negative=())] = None,
     name: str | None = None,
+    binaries: Annotated[bool, Parameter(negative=())] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -257,6 +258,7 @@ def sync(
     engines: ENGINE or ENGINE==VERSION; without any: the newest of all on the index.
     source: A wheel, sdist, source tree or site-packages folder to read instead of the index.
     name: What provenance calls that source, e.g. owner/repository@commit.
+    binaries: Compiled CUDA targets too; moves 60 to 330 MB a release.
     """
     from seatrial.facts.sync import keep, read_local
 
@@ -270,10 +272,10 @@ def sync(
                 remedy="seatrial facts sync ENGINE==VERSION --from PATH",
             )
         engine, version = _split(engines[0])
-        file = read_local(engine, source, version=version, name=name)
+        file = read_local(engine, source, version=version, name=name, binaries=binaries)
         done.append(_synced(file, keep(file)))
     else:
-        done = _sync_index(engines, console)
+        done = _sync_index(engines, console, binaries)
     console.document({"schema": "seatrial/facts-sync/1", "read": done})
     columns = ("engine", "version", "facts", "stale", "artefact")
     console.table(
@@ -284,7 +286,9 @@ def sync(
     return 0
 
 
-def _sync_index(engines: list[str] | None, console: Console) -> list[dict[str, Any]]:
+def _sync_index(
+    engines: list[str] | None, console: Console, binaries: bool
+) -> list[dict[str, Any]]:
     from seatrial.facts import version as order
     from seatrial.facts.extract.registry import EXTRACTORS
     from seatrial.facts.reach.index import Index
@@ -299,7 +303,7 @@ def _sync_index(engines: list[str] | None, console: Console) -> list[dict[str, A
             project = EXTRACTORS[engine].project if engine in EXTRACTORS else None
             final = [v for v in index.versions(project or engine) if not order.is_prerelease(v)]
             version = final[-1]
-        file = read_release(engine, version, index, progress=console.progress)
+        file = read_release(engine, version, index, binaries=binaries, progress=console.progress)
         done.append(_synced(file, keep(file)))
     console.note(f"{index.client.requests} requests, {index.client.bytes_in} bytes in")
     return done

@@ -46,6 +46,9 @@ ENGINES = (
 UNKNOWN = "unknown"
 """The version of a set for which no version was named and none was ever read."""
 
+KERNEL_WHEELS: dict[str, tuple[str, ...]] = {"sglang": ("sglang-kernel", "sgl-kernel")}
+"""Engines whose device code is in a wheel of its own, pinned by an exact requirement."""
+
 PLATFORM_LAYERS = frozenset({"rocm", "npu", "cpu", "xpu", "mps", "musa", "hpu", "tpu"})
 """Layers that are platforms other than CUDA: seen only when asked for by name."""
 
@@ -71,6 +74,7 @@ class FactSet:
         file: FactFile | None,
         documented: Iterable[Documented],
         newest: str | None,
+        companions: Iterable[FactSet] = (),
     ) -> None:
         self.engine = engine
         self.version = version
@@ -82,14 +86,19 @@ class FactSet:
         self.stale = list(file.stale) if file else []
         self.notes = list(file.notes) if file else []
         self._documented = [d for d in documented if _holds(d, version)]
+        self._companions = list(companions)
 
     @cached_property
     def facts(self) -> list[Fact]:
         """Every fact, extracted ones first, each as it stands.
 
         The same claim, word for word, is kept once: as it was extracted, else as entered first.
+        CUDA targets of the kernel wheel that this version pins are its own; their ids name the
+        wheel.
         """
         read = facts_of(self.file) if self.file else []
+        for companion in self._companions:
+            read += [f for f in companion.facts if f.predicate == "cuda_targets"]
         by_hand = [documented_fact(self.engine, self.version, d) for d in self._documented]
         return list({fact.id: fact for fact in reversed(read + by_hand)}.values())[::-1]
 
@@ -287,9 +296,22 @@ class FactStore:
         if cached is None:
             stored = self._resolve(name, asked)
             file = self._read(name, stored) if stored else None
-            cached = FactSet(name, asked, file, self._documented(name), newest)
+            cached = FactSet(
+                name, asked, file, self._documented(name), newest, self._companions(name, file)
+            )
             self._sets[name, asked] = cached
         return cached
+
+    def _companions(self, engine: str, file: FactFile | None) -> list[FactSet]:
+        """Facts of the kernel wheels that this version pins exactly and that were read."""
+        found = []
+        for row in file.rows.get("requires", []) if file else ():
+            pinned = isinstance(row[1], str) and row[1].startswith("==")
+            if row[0] in KERNEL_WHEELS.get(engine, ()) and pinned:
+                facts = self.engine(row[0], row[1][2:]) if row[0] in self._places else None
+                if facts is not None and facts.exact:
+                    found.append(facts)
+        return found
 
     def _resolve(self, engine: str, version: str) -> str | None:
         known = self.versions(engine)

@@ -167,6 +167,7 @@ def read_local(
     name: str | None = None,
     released: str | None = None,
     deep: bool = True,
+    binaries: bool = False,
 ) -> FactFile:
     """The facts of an artefact that is on this machine.
 
@@ -182,7 +183,7 @@ def read_local(
         )
     source = Source(artefact, known)
     reader = extractor(engine) if engine else _recognise(source)
-    return read_source(reader, source, known, released, deep=deep)
+    return read_source(reader, source, known, released, deep=deep, binaries=binaries)
 
 
 def _recognise(source: Source) -> Extractor:
