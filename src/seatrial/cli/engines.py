@@ -66,6 +66,28 @@ def install(requirement: str, /, *, json: Json = False, quiet: Quiet = False) ->
 
 
 @app.command
+def image(
+    engine: str, version: str, image: str, /, *, runtime: str | None = None, json: Json = False
+) -> int:
+    """Record the container image that holds an engine at a version; nothing is pulled.
+
+    Parameters
+    ----------
+    engine: vllm, sglang, tensorrt-llm, ...
+    version: The engine's version in that image.
+    image: The image by its digest, NAME@sha256:...
+    runtime: docker or podman; the first one found if left out.
+    """
+    from seatrial.engines import adapter, register
+
+    console = Console(as_json=json)
+    made = register(adapter(engine).name, version, image, runtime)
+    console.document(made)
+    console.line(f"{made.engine} {made.version} runs from {made.program} ({made.distribution})")
+    return 0
+
+
+@app.command
 def remove(engine: str, version: str, /, *, json: Json = False) -> int:
     """Remove an installed engine's environment."""
     from seatrial.engines import remove as remove_engine

@@ -10,6 +10,7 @@ waits and stops is common. seatrial and an engine never share a Python environme
 """
 
 from seatrial.engines.adapter import Adapter, Launch, MetricNames, Routes
+from seatrial.engines.container import register
 from seatrial.engines.environment import Environment, environments
 from seatrial.engines.installation import install, remove
 from seatrial.engines.registry import ADAPTERS, adapter
@@ -44,6 +45,7 @@ __all__ = [
     "environments",
     "install",
     "installed",
+    "register",
     "remove",
     "settings_for",
     "start",

@@ -62,6 +62,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         flags: the engine's flags it was made of.
         own_env: variables the adapter set, for the record.
         files: name -> text of files to be written into the scratch folder first.
+        after: a command to run when the engine has ended, however it ended.
     """
 
     argv: list[str]
@@ -69,6 +70,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     flags: dict[str, Any]
     own_env: dict[str, str] = {}
     files: dict[str, str] = {}
+    after: list[str] = []
 
 
 class Adapter(ABC):
@@ -104,10 +106,10 @@ class Adapter(ABC):
         return self.name
 
     def program(self, environment: Environment, script: str) -> list[str]:
-        """How to call the engine's program: the venv's python runs it, or it is a binary."""
+        """How to call the engine's program: by the venv's python, in the image, as a binary."""
         if environment.kind == "venv":
             return [environment.program, "-I", str(environment.script(script))]
-        return [environment.program]
+        return [script if environment.kind == "container" else environment.program]
 
     def flag_names(self, flags: dict[str, Any]) -> list[str]:
         """Those of the flags that the fact store can know."""

@@ -69,8 +69,11 @@ def install(requirement: str, *, progress: Progress | None = None) -> Environmen
 def remove(engine: str, version: str) -> bool:
     """Remove an installed environment; False when there was none."""
     for found in environments():
-        if found.engine == engine and found.version == version and found.kind == "venv":
-            shutil.rmtree(found.python.parent.parent)
+        if found.engine == engine and found.version == version:
+            if found.kind == "venv":
+                shutil.rmtree(found.python.parent.parent)
+            else:
+                shutil.rmtree(engines_dir() / f"{engine}-{version}-container")
             return True
     return False
 

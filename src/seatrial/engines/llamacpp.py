@@ -132,7 +132,8 @@ class LlamaCpp(Adapter):
             text = msgspec.json.encode(order).decode()
             argv = [environment.program, "-I", str(LAUNCHER), text]
         else:
-            argv = [environment.program, "--model", str(artefact), "--host", host]
+            argv = [*self.program(environment, "llama-server"), "--model", str(artefact)]
+            argv += ["--host", host]
             argv += ["--port", str(port), "--no-ui", *argv_of(_for_binary(flags))]
         return Launch(argv=argv, env=env, flags=flags, own_env=own)
 

@@ -108,10 +108,12 @@ def spawn(
     cpus: Sequence[int] | None = None,
     cgroup_procs: str | None = None,
     detached: bool = False,
+    after: Sequence[str] = (),
 ) -> Process:
     """Start ``argv`` behind a keeper, output appended to ``log``.
 
-    ``detached``: it goes on when seatrial ends (``seatrial engines start``).
+    ``detached``: it goes on when seatrial ends (``seatrial engines start``). ``after`` is a
+    command that the keeper runs when the engine has ended.
 
     Raises:
         EngineError: the keeper itself could not start.
@@ -132,6 +134,7 @@ def spawn(
         "cgroup_procs": cgroup_procs,
         "grace_s": ORPHAN_GRACE_S,
         "detached": detached,
+        "after": list(after),
     }
     line = None
     if keeper.stdin is not None:

@@ -20,6 +20,7 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import now_utc
 from seatrial.engines import http, leftovers
 from seatrial.engines.adapter import Adapter, Launch
+from seatrial.engines.container import INSIDE, contained
 from seatrial.engines.environment import Environment, environments, on_path
 from seatrial.engines.process import spawn
 from seatrial.engines.registry import adapter as adapter_named
@@ -189,7 +190,11 @@ def _spawn(
     detached: bool,
 ) -> RunningEngine:
     scratch = log.resolve().with_name(f"{log.name}.d")
-    launch = _placed(adapter.launch(place, artefact, flags, HOST, port), scratch)
+    inside = place.kind == "container"
+    made = adapter.launch(place, artefact, flags, INSIDE if inside else HOST, port)
+    launch = _placed(made, scratch)
+    if inside:
+        launch = contained(launch, place, artefact.resolve(), settings, port)
     env = {**launch.env, **settings.env}
     if settings.devices is not None:
         visible = ",".join(map(str, settings.devices))
@@ -202,6 +207,7 @@ def _spawn(
         cpus=settings.cpus,
         cgroup_procs=settings.cgroup_procs,
         detached=detached,
+        after=launch.after,
     )
     model = adapter.served_name(artefact, settings)
     note = leftovers.Running(

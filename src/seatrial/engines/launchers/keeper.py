@@ -10,7 +10,7 @@ A process of its own, because PR_SET_PDEATHSIG follows the *thread* that forked:
 itself, it would kill an engine whose starting thread has ended.
 
 stdin, first line: {"argv", "env", "log", "cwd", "cpus", "cgroup_procs",
-"grace_s", "detached"}. stdout: one line
+"grace_s", "detached", "after"}. stdout: one line
 {"pid", "ns"} after the start and one {"exit", "signal", "ns"} at the end; ns is monotonic.
 """
 
@@ -21,6 +21,7 @@ import json
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -131,6 +132,16 @@ def finish(pid: int) -> None:
         time.sleep(0.02)
 
 
+def clean_up(order: dict[str, Any]) -> None:
+    """Run the order's last command, output to the log; it gets 20 s."""
+    if not order.get("after"):
+        return
+    with suppress(OSError, subprocess.SubprocessError), Path(order["log"]).open("ab") as log:
+        subprocess.run(
+            order["after"], env=order["env"], stdout=log, stderr=log, timeout=20, check=False
+        )
+
+
 def watch(pid: int, order: dict[str, Any], wakeup: int) -> int:
     """Until the engine ends; returns its wait status. Stops it when seatrial is gone."""
     deadline: float | None = None
@@ -171,6 +182,7 @@ def main() -> None:
     status = watch(pid, order, wakeup)
     ended = time.monotonic_ns()
     finish(pid)
+    clean_up(order)
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     killer = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     say(exit=code, signal=killer, ns=ended)
