@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from seatrial.cli.console import Console
+from seatrial.cli.spark import spark
 
 if TYPE_CHECKING:
     from seatrial.workload.profile import Distribution, Fingerprint
@@ -26,6 +27,7 @@ def profile(
     json: Json = False,
     quiet: Quiet = False,
     out: Path | None = None,
+    html: Path | None = None,
 ) -> int:
     """Fingerprint TRACE...: files, globs, folders or archives that together are one trace.
 
@@ -35,9 +37,10 @@ def profile(
     format: Force a reader (see `seatrial trace formats`).
     map: Columns of a CSV or JSON lines file: arrival=COL,input_tokens=COL,output_tokens=COL,...
     out: Also write the fingerprint to this file.
+    html: Also write a page with figures to this file (drawn with the extra `charts`).
     """
     from seatrial.core.errors import UsageError
-    from seatrial.store import write
+    from seatrial.store import write, write_bytes
     from seatrial.workload.profiling import profile as profile_files
 
     if not trace:
@@ -52,6 +55,11 @@ def profile(
     if out is not None:
         write(out, found)
         console.done([out])
+    if html is not None:
+        from seatrial.workload.page import page
+
+        write_bytes(html, page(found).encode())
+        console.done([html])
     return 0
 
 
@@ -106,7 +114,7 @@ def _row(name: str, d: Distribution) -> tuple[str, ...]:
 
 
 def _lines(found: Fingerprint) -> list[str]:
-    lines = []
+    lines = _shapes(found)
     if found.arrivals is not None:
         a = found.arrivals
         cv = "not to be had" if a.cv_interarrival is None else f"{a.cv_interarrival:.2f}"
@@ -114,7 +122,13 @@ def _lines(found: Fingerprint) -> list[str]:
             f"arrivals: {a.rate_per_s:.4g} per s over {found.span_s:,.0f} s; peak minute "
             f"{a.peak_per_minute} ({a.peak_to_mean_minute:.2f} x mean); inter-arrival CV {cv}"
         )
-        shown = ", ".join(f"{k} {v:.2f}" for k, v in a.dispersion.items() if v is not None)
+        if a.per_minute and len(a.per_minute) > 2:
+            lines.append(f"  per minute  {spark(a.per_minute)}")
+        if a.per_hour_of_day:
+            lines.append(f"  hour of day {spark(a.per_hour_of_day)} (UTC, from 0 h)")
+        shown = ", ".join(
+            f"{k} {v:.2f}" for k, v in a.dispersion_full_bins.items() if v is not None
+        )
         lines.append(f"dispersion (1 is Poisson): {shown or 'span too short'}")
     if found.prefix is not None:
         p = found.prefix
@@ -122,7 +136,9 @@ def _lines(found: Fingerprint) -> list[str]:
             f"prefix reuse: {p.token_hit:.1%} of input tokens (infinite cache), "
             f"{p.unique_blocks:,} distinct blocks of {p.block_tokens}"
         )
-        lines.append("LRU: " + ", ".join(f"{int(k):,}: {v:.1%}" for k, v in p.lru.items()))
+        below = [(int(k), v) for k, v in p.lru.items() if int(k) < p.unique_blocks]
+        if below:
+            lines.append("LRU of blocks: " + ", ".join(f"{k:,}: {v:.1%}" for k, v in below))
     if found.sessions is not None:
         s = found.sessions
         lines.append(f"sessions: {s.count:,}, {s.turns_mean:.1f} turns on average")
@@ -134,6 +150,22 @@ def _lines(found: Fingerprint) -> list[str]:
         lines.append(f"features: {shares}")
     for name, skew in found.skew.items():
         lines.append(f"{name}: {skew.categories}, the busiest {skew.top1_share:.0%}")
+    return lines
+
+
+def _shapes(found: Fingerprint) -> list[str]:
+    """Histograms of both lengths over powers of two."""
+    if found.lengths is None:
+        return []
+    inputs = [sum(row) for row in found.lengths.counts]
+    outputs = [sum(column) for column in zip(*found.lengths.counts, strict=True)]
+    lines = []
+    for name, counts, edges in (
+        ("input", inputs, found.lengths.input_edges),
+        ("output", outputs, found.lengths.output_edges),
+    ):
+        low = next((i for i, count in enumerate(counts) if count), 0)
+        lines.append(f"  {name:<7} {edges[low]:>7,} {spark(counts[low:])} {edges[-1]:,} tokens")
     return lines
 
 
