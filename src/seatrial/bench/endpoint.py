@@ -12,6 +12,7 @@ import msgspec
 from seatrial import trace
 from seatrial.bench.cell import Cell
 from seatrial.bench.measure import load_for, measure
+from seatrial.bench.search import Found, Probe, search
 from seatrial.bench.shape import Shape, load_of, table_of
 from seatrial.bench.style import Caller
 from seatrial.core.errors import UsageError
@@ -50,6 +51,8 @@ def run(
     engine: RunningEngine,
     out: Path | None = None,
     progress: Progress | None = None,
+    *,
+    start: int = 1,
 ) -> Cell:
     """Measure; with ``out`` the records and cell.json are kept there.
 
@@ -63,19 +66,89 @@ def run(
         )
     if out is None:
         with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
-            return _measure(wish, engine, Path(name), progress)
+            return _measure(wish, engine, Path(name), progress, start=start)
     if out.exists():
         raise UsageError(
             "the folder exists already", where=str(out), remedy="give a new folder with --out"
         )
     with whole_folder(out) as folder:
-        cell = _measure(wish, engine, folder, progress)
+        cell = _measure(wish, engine, folder, progress, start=start)
         write(folder / "cell.json", cell)
     return cell
 
 
+def sweep(
+    wish: EndpointBench,
+    engine: RunningEngine,
+    loads: list[float],
+    progress: Progress | None = None,
+) -> list[Cell]:
+    """One cell at each load, in the order given, each with requests of its own."""
+    cells = []
+    for number, load in enumerate(loads, 1):
+        with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
+            at = at_load(wish, load)
+            cells.append(_measure(at, engine, Path(name), progress, start=number))
+    return cells
+
+
+def at_load(wish: EndpointBench, load: float) -> EndpointBench:
+    """The same wish at another rate or concurrency, whichever it has."""
+    shape = wish.shape
+    if shape.concurrency is not None:
+        shape = msgspec.structs.replace(shape, concurrency=max(1, round(load)))
+    else:
+        shape = msgspec.structs.replace(shape, rate_per_s=load)
+    return msgspec.structs.replace(wish, shape=shape)
+
+
+def search_goodput(
+    wish: EndpointBench,
+    engine: RunningEngine,
+    target: float,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[Cell, Found]:
+    """The highest load within the SLO, and a cell measured there (at the first load if none is).
+
+    Raises:
+        UsageError: no SLO was given.
+    """
+    if not any(value is not None for value in wish.slo.values()):
+        raise UsageError(
+            "a search for goodput needs an SLO",
+            where="--search-goodput",
+            remedy="give --ttft-ms, --tpot-ms or --e2e-ms",
+        )
+    shape = wish.shape
+    if shape.requests is None and shape.duration_s is None:
+        wish = msgspec.structs.replace(wish, shape=msgspec.structs.replace(shape, requests=150))
+    if shape.rate_per_s is None and shape.concurrency is None:
+        wish = at_load(wish, 1.0)
+    first = float(wish.shape.concurrency or wish.shape.rate_per_s or 1.0)
+
+    def probe(load: float, number: int) -> Probe:
+        with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
+            at = at_load(wish, load)
+            cell = _measure(at, engine, Path(name), progress, start=number, calibrated=False)
+        n = cell.requests.offered - cell.requests.in_flight
+        good = round((cell.goodput or 0.0) * n)
+        return Probe(load=load, good=good, n=n, invalid=cell.invalid_because)
+
+    whole = wish.shape.concurrency is not None
+    found = search(probe, start=first, target=target, whole=whole)
+    cell = run(at_load(wish, found.best or first), engine, out, progress, start=10_000)
+    return cell, found
+
+
 def _measure(
-    wish: EndpointBench, engine: RunningEngine, folder: Path, progress: Progress | None
+    wish: EndpointBench,
+    engine: RunningEngine,
+    folder: Path,
+    progress: Progress | None,
+    *,
+    start: int = 1,
+    calibrated: bool = True,
 ) -> Cell:
     sampling = Sampling(temperature=wish.temperature, seed=wish.seed)
     spec = spec_of(wish, engine.model)
@@ -83,7 +156,7 @@ def _measure(
     return measure(
         engine=engine,
         candidate=engine.adapter.name,
-        start=1,
+        start=start,
         table=table,
         spec=spec,
         seed=wish.seed,
@@ -93,6 +166,7 @@ def _measure(
         sampling=sampling,
         route=wish.route,
         headers=wish.headers,
+        calibrated=calibrated,
     )
 
 

@@ -8,14 +8,12 @@ seatrial bench --endpoint http://127.0.0.1:8000 --rate 4 --requests 200 --json
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from seatrial.cli.bench_screen import document, exit_code, show, show_search, show_sweep
 from seatrial.cli.console import Console
-
-if TYPE_CHECKING:
-    from seatrial.bench import Cell, Summary
 
 app = App(name="bench", help="Load test of any OpenAI-compatible server.")
 
@@ -37,6 +35,9 @@ def bench(
     end_rate: float | None = None,
     think_s: float = 0.0,
     max_in_flight: int = 0,
+    search_goodput: Annotated[bool, Parameter(negative="")] = False,
+    target: float = 0.95,
+    sweep: Annotated[list[float] | None, Parameter(consume_multiple=True)] = None,
     duration: float | None = None,
     requests: int | None = None,
     input_tokens: int = 256,
@@ -49,7 +50,7 @@ def bench(
     stall_s: float = 60.0,
     fresh_connections: bool = False,
     api_key_env: str | None = None,
-    seed: int = 1,
+    seed: int | None = None,
     out: Path | None = None,
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     quiet: Annotated[bool, Parameter(negative="")] = False,
@@ -71,6 +72,9 @@ def bench(
         end_rate: rate at the end, for ramp
         think_s: mean pause of a closed-loop user
         max_in_flight: cap on requests in flight of an open loop; 0 is none
+        search_goodput: find the highest rate (or, with --concurrency, concurrency) within the SLO
+        target: share of requests that must meet every SLO, for the search
+        sweep: several loads after each other, rates or (with --concurrency) users
         duration: seconds
         requests: number of requests
         input_tokens: prompt length, without a trace
@@ -83,13 +87,18 @@ def bench(
         stall_s: silence after which a request is given up
         fresh_connections: a new connection for every request
         api_key_env: environment variable that holds the API key
-        seed: of arrivals, lengths and prompts
+        seed: of arrivals, lengths and prompts; without it a new one each time, so that no run
+            meets the prompts that an earlier run left in a prefix cache
         out: folder for the records and cell.json; without it they are not kept
         json: print one JSON document
         quiet: no progress
     """
+    import secrets
+
     from seatrial import engines
     from seatrial.bench.endpoint import EndpointBench, run
+    from seatrial.bench.endpoint import search_goodput as run_search
+    from seatrial.bench.endpoint import sweep as run_sweep
     from seatrial.bench.shape import Shape
 
     console = Console(as_json=json, quiet=quiet)
@@ -97,7 +106,7 @@ def bench(
         rate_per_s=rate,
         concurrency=concurrency,
         requests=requests,
-        duration_s=duration,
+        duration_s=duration if duration or requests or trace or not sweep else 10.0,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         arrivals=arrivals,
@@ -117,12 +126,23 @@ def bench(
         slo={"ttft_ms": ttft_ms, "tpot_ms": tpot_ms, "e2e_ms": e2e_ms},
         route=route,
         temperature=temperature,
-        seed=seed,
+        seed=secrets.randbelow(1 << 31) if seed is None else seed,
         headers=_headers(api_key_env),
     )
     attached = engines.attach(endpoint, engine=engine, model=model)
-    cell = run(request, attached, out, console.progress)
-    console.document(document(cell))
+    if sweep:
+        cells = run_sweep(request, attached, sweep, console.progress)
+        points = [document(cell) for cell in cells]
+        console.document({"schema": "seatrial/bench-sweep/1", "loads": sweep, "points": points})
+        show_sweep(console, sweep, cells)
+        return max(exit_code(cell) for cell in cells)
+    if search_goodput:
+        cell, found = run_search(request, attached, target, out, console.progress)
+        console.document({**document(cell), "search": found})
+        show_search(console, found, "users" if concurrency else "requests/s")
+    else:
+        cell = run(request, attached, out, console.progress)
+        console.document(document(cell))
     show(console, cell, out)
     return exit_code(cell)
 
@@ -143,71 +163,3 @@ def _headers(api_key_env: str | None) -> dict[str, str]:
             remedy=f"export {api_key_env}=...",
         )
     return {"Authorization": f"Bearer {key}"}
-
-
-def exit_code(cell: Cell) -> int:
-    """0 done; 4 no request completed; 5 the client was the bottleneck."""
-    if cell.requests.completed == 0:
-        return 4
-    return 0 if cell.valid else 5
-
-
-def document(cell: Cell) -> dict[str, Any]:
-    """The document of ``--json``: the cell under the schema of ``bench``."""
-    import msgspec
-
-    return {**msgspec.to_builtins(cell), "schema": "seatrial/bench/1"}
-
-
-def show(console: Console, cell: Cell, out: Path | None) -> None:
-    """One screen."""
-    n = cell.requests
-    console.title(f"{cell.effective.get('model') or cell.candidate}: {n.offered} requests")
-    if not cell.valid:
-        console.line("INVALID: these numbers are not the engine's", style="invalid")
-        for reason in cell.invalid_because:
-            console.line(f"  {reason}", style="invalid")
-    others = [
-        f"{getattr(n, name)} {name.replace('_', ' ')}"
-        for name in ("failed", "cut", "timed_out", "cancelled", "in_flight")
-        if getattr(n, name)
-    ]
-    console.line(", ".join([f"{n.completed} completed", *others]))
-    rows = [
-        _row("TTFT ms", cell.ttft_ms),
-        _row("ITL ms", cell.itl_ms),
-        _row("TPOT ms", cell.tpot_ms),
-        _row("E2E ms", cell.e2e_ms),
-    ]
-    console.table(["", "mean", "p50", "p90", "p95", "p99", "n"], rows, right=range(1, 7))
-    rate = cell.output_tokens_per_s
-    console.line(
-        f"{cell.output_tokens} output tokens in {cell.duration_s:.1f} s"
-        + (f": {rate:.1f} tokens/s" if rate else "")
-    )
-    if cell.goodput is not None:
-        console.line(f"goodput {cell.goodput:.1%} of the requests meet every SLO")
-    _show_client(console, cell)
-    for finding in cell.findings:
-        console.line(f"{finding.level}: {finding.says}")
-    if out is not None:
-        console.done([out])
-
-
-def _show_client(console: Console, cell: Cell) -> None:
-    client = cell.client
-    parts = [f"client: late {_ms(client.lateness_ms.get('p99'))} ms p99"]
-    parts.append(f"loop lag {_ms(client.loop_lag_ms.get('p99'))} ms p99")
-    parts.append(f"{client.cpu_share:.0%} of a core")
-    if client.cpu_s_per_million_tokens is not None:
-        parts.append(f"{client.cpu_s_per_million_tokens:.1f} CPU-s per million tokens")
-    console.line(", ".join(parts))
-
-
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _row(name: str, summary: Summary) -> list[str]:
-    numbers = (summary.mean, summary.p50, summary.p90, summary.p95, summary.p99)
-    return [name, *(_ms(number) for number in numbers), str(summary.n)]

@@ -6,6 +6,7 @@ returns its exit code (None is 0); everything else it has to say it raises.
 
 from __future__ import annotations
 
+import keyword
 import os
 import signal
 import sys
@@ -25,6 +26,8 @@ VERBS: dict[str, str] = {
     "probe": "contract probes on a live engine",
     "run": "the whole trial of a workload, resumable; ends with the dossier",
     "bench": "load test of any OpenAI-compatible server",
+    "import": "results of other load generators, as evidence of a lower grade",
+    "export": "a cell or a trace in the formats of others",
     "plan": "what a trial measures, in which order, judged by which rule",
     "watch": "the roll-back trigger, live or as Prometheus rules",
     "diff": "an upgrade: what changed, and is it a regression",
@@ -77,7 +80,8 @@ def build_app() -> App:
         help_on_error=False,
     )
     for verb, line in VERBS.items():
-        app.command(f"seatrial.cli.{verb}:app", name=verb, help=line)
+        module = f"{verb}_" if keyword.iskeyword(verb) else verb
+        app.command(f"seatrial.cli.{module}:app", name=verb, help=line)
     return app
 
 

@@ -18,7 +18,7 @@ import pytest
 from seatrial.bench import cache, calibrate, client, comparability, counters, summary
 from seatrial.bench.measure import load_for
 from seatrial.bench.steady import steady
-from seatrial.cli.bench import exit_code
+from seatrial.cli.bench_screen import exit_code
 from seatrial.core.errors import PrerequisiteError
 from seatrial.loadgen import limits
 from seatrial.loadgen.body import BodyStyle, Sampling, make_body
