@@ -93,7 +93,9 @@ def every_engine(
     found: list[CandidateSpec] = []
     for engine in ENGINES:
         newest = newest_version(engine, facts, installed)
-        versions = [newest, *(v for v in installed.get(engine, []) if v != newest)]
+        here = installed.get(engine, [])
+        newest = next((v for v in here if newest and order.same(v, newest)), newest)
+        versions = [newest, *(v for v in here if v != newest)]
         for version in dict.fromkeys(versions):
             plain = CandidateSpec(engine=engine, version=version)  # type: ignore[arg-type]
             if engine == "lmdeploy":

@@ -59,10 +59,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def vendor(self) -> str:
-        """nvidia, amd, intel, apple, cpu; ``unknown`` for a GPU that is in no table."""
+        """nvidia, amd, intel, gaudi, apple, cpu; ``unknown`` for a GPU that is in no table."""
         if self.on_cpu:
             return "cpu"
-        return self.gpu.vendor if self.gpu else "unknown"
+        if self.gpu is None:
+            return "unknown"
+        return "gaudi" if self.gpu.name.startswith("gaudi") else self.gpu.vendor
 
 
 class Case:

@@ -100,8 +100,8 @@ def feature_missing_lora(case: Case) -> Finding | None:
     asked = case.spec.requires.lora
     if not asked:
         return None
-    own = class_support(case, "lora")
-    if own is not None and own.value in ("no", False):
+    claimed, own = class_support(case, "lora")
+    if claimed is False and own is not None:
         return Finding(
             verdict=Verdict.INFEASIBLE,
             facts=[own],

