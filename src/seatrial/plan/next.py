@@ -33,6 +33,13 @@ class SummaryLike(Protocol):
     def p99(self) -> float | None: ...
 
 
+class CountsLike(Protocol):
+    """Requests by what became of them."""
+
+    @property
+    def completed(self) -> int: ...
+
+
 class FinishedCell(Protocol):
     """What a plan reads of a finished cell; ``bench.Cell`` is one."""
 
@@ -42,6 +49,8 @@ class FinishedCell(Protocol):
     def start(self) -> int: ...
     @property
     def valid(self) -> bool: ...
+    @property
+    def requests(self) -> CountsLike: ...
     @property
     def goodput(self) -> float | None: ...
     @property
@@ -79,9 +88,14 @@ def next_cell(plan: Plan, finished: Sequence[FinishedCell]) -> PlannedCell | Non
 
 
 def gave_up(plan: Plan, finished: Sequence[FinishedCell], candidate: str) -> bool:
-    """Whether a candidate's cells were void from the first on, as often as is allowed."""
+    """Whether no request of a candidate ever completed, in more starts than may be repeated.
+
+    That is an engine that does not work here. Cells that are void because the client was late are
+    no reason to give the candidate up.
+    """
     mine = [cell for cell in finished if cell.candidate == candidate]
-    return len(mine) > plan.rule.max_invalid_repeats and not any(cell.valid for cell in mine)
+    dead = [cell for cell in mine if not cell.valid and cell.requests.completed == 0]
+    return len(mine) == len(dead) > plan.rule.max_invalid_repeats
 
 
 def _from_reserve(

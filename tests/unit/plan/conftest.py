@@ -34,6 +34,7 @@ class FakeCell:
     itl_ms: Any = EMPTY
     tpot_ms: Any = EMPTY
     e2e_ms: Any = EMPTY
+    requests: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -46,7 +47,8 @@ def fake_cell() -> Callable[..., FakeCell]:
     """fake_cell("a", 1, 120.0): a valid cell with this p95 of TTFT in ms."""
 
     def make_it(candidate: str, start: int, p95: float, **more: Any) -> FakeCell:
-        return FakeCell(candidate, start, ttft_ms=ttft(p95), **more)
+        counts = SimpleNamespace(completed=more.pop("completed", 20))
+        return FakeCell(candidate, start, ttft_ms=ttft(p95), requests=counts, **more)
 
     return make_it
 

@@ -85,9 +85,15 @@ def test_it_goes_on_the_same_wherever_it_was_broken_off(make_plan: Any, fake_cel
 
 def test_a_candidate_that_never_works_is_given_up(make_plan: Any, fake_cell: Any) -> None:
     plan = make_plan(["a", "b"], starts=3)
-    done = drive(plan, lambda c, s: fake_cell(c, s, 100.0, valid=c == "a"))
+    done = drive(plan, lambda c, s: fake_cell(c, s, 100.0, valid=c == "a", completed=0))
     mine = [c.start for c in done if c.candidate == "b"]
     assert mine == [1, 2, 3]
+
+
+def test_a_late_client_is_no_reason_to_give_up(make_plan: Any, fake_cell: Any) -> None:
+    plan = make_plan(["a", "b"], starts=3)
+    done = drive(plan, lambda c, s: fake_cell(c, s, 100.0, valid=c == "a"))
+    assert [c.start for c in done if c.candidate == "b"] == [1, 2, 3, 4, 5]
 
 
 def test_lost_cells_are_repeated_at_most_twice(make_plan: Any, fake_cell: Any) -> None:

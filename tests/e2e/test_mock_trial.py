@@ -1,0 +1,114 @@
+"""Planted truth through the whole measuring path: mock engines of known speed, real sockets.
+
+Every cell is a mock engine of its own; the plan says which comes next; the decision reads the
+Parquet that the load generator wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from seatrial import engines
+from seatrial.bench import Cell, measure
+from seatrial.core.provenance import provenance
+from seatrial.core.verdict import Verdict
+from seatrial.decide import Decision, decide, read_requests
+from seatrial.gate import GateRow, GateTable
+from seatrial.plan import make, next_cell
+from seatrial.trace.table import RequestTable
+from seatrial.workload.spec import Workload
+
+pytestmark = pytest.mark.slow
+REQUESTS = 30
+
+
+def play(tmp_path: Path, slower: dict[str, float], starts: int = 3) -> tuple[Decision, list[Cell]]:
+    """A trial of mock engines; the value is the factor on the mock's times."""
+    spec = msgspec.convert(
+        {
+            "schema": "seatrial/workload/1",
+            "name": "mock",
+            "model": {"path": "mock"},
+            "slo": {"tpot_ms": {"p95": 60}, "ttft_ms": {"p95": 2000}},
+            "trial": {"starts": starts, "seed": 1, "margin": 0.05},
+        },
+        Workload,
+    )
+    rows = [
+        GateRow(candidate=n, engine="vllm", version="1", verdict=Verdict.FEASIBLE, reasons=[])
+        for n in slower
+    ]
+    gate = GateTable(schema="seatrial/gate/1", candidates=rows, provenance=provenance())
+    plan = make(spec, gate)
+    table = RequestTable(
+        format="test",
+        n=REQUESTS,
+        arrival_ns=np.arange(REQUESTS, dtype=np.int64) * 60_000_000,
+        grain_ns=1,
+        input_tokens=np.full(REQUESTS, 40, np.int64),
+        output_tokens=np.full(REQUESTS, 12, np.int64),
+    )
+    cells: list[Cell] = []
+    while (planned := next_cell(plan, cells)) is not None:
+        folder = tmp_path / planned.candidate / f"{planned.start:03d}"
+        folder.mkdir(parents=True)
+        cells.append(one_cell(planned, slower[planned.candidate], table, spec, folder))
+    decision = decide(
+        spec=spec,
+        gate=gate,
+        plan=plan,
+        cells=cells,
+        requests=lambda c: read_requests(
+            tmp_path / c.candidate / f"{c.start:03d}" / "requests.parquet"
+        ),
+    )
+    return decision, cells
+
+
+def one_cell(planned, factor: float, table: RequestTable, spec: Workload, folder: Path) -> Cell:
+    options = ["--law", "fixed", "--ttft-ms", str(80 * factor), "--itl-ms", str(20 * factor)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "seatrial.mock", *options], stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"]
+        return measure(
+            engine=engines.attach(url),
+            candidate=planned.candidate,
+            start=planned.start,
+            table=table,
+            spec=spec,
+            seed=1,
+            folder=folder,
+            calibrated=False,
+        )
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def test_thirty_per_cent_is_found(tmp_path: Path) -> None:
+    found, cells = play(tmp_path, {"fast": 1.0, "slow": 1.3})
+    assert found.selected in ("fast", None)
+    if sum(c.valid for c in cells) < 6:  # the client was late on a busy machine, and said so
+        assert all(c.invalid_because for c in cells if not c.valid)
+        assert found.outcome == "undecided" or found.selected == "fast"
+        return
+    assert (found.outcome, found.selected) == ("selected", "fast")
+    ratio = found.comparisons[-1].ratio
+    assert ratio is not None
+    assert ratio.low < 1 / 1.3 * 1.03
+    assert ratio.high > 1 / 1.3 * 0.97
+
+
+def test_the_same_engine_twice_has_no_winner(tmp_path: Path) -> None:
+    found, _ = play(tmp_path, {"one": 1.0, "other": 1.0})
+    assert found.outcome in ("tie", "undecided")
