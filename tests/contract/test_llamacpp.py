@@ -40,7 +40,7 @@ def test_effective_settings_are_read_back_from_the_engine(real: RunningEngine) -
     assert effective["slots"] == 2
     assert effective["kv_cache_dtype"] == "f16"
     assert effective["prefix_cache"] is True
-    assert effective["weights"] == "Q4_1"
+    assert effective["weights"] == "q4_1"
     assert effective["backend"] == "CPU"
     assert effective["version"] == real.environment.version
     assert len(effective["template_sha256"]) == 64

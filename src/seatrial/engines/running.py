@@ -9,7 +9,7 @@ from typing import Any, Self
 from seatrial.core.errors import EngineError
 from seatrial.engines import http, leftovers
 from seatrial.engines.adapter import Adapter
-from seatrial.engines.effective import normalise
+from seatrial.engines.effective import normalise, template_sha256
 from seatrial.engines.environment import Environment
 from seatrial.engines.process import Exit, Process
 from seatrial.engines.settings import Settings
@@ -112,6 +112,9 @@ class RunningEngine:
         """Settings as the engine itself reports them, under the keys of ``effective.KEYS``."""
         found = self.adapter.effective(self.base_url, self.log_text())
         found = {"version": self.environment.version or None, "model": self.model, **found}
+        if found.get("template_sha256") is None and "chat_template" not in self.flags:
+            # the engine reads it from the same folder and does not show it
+            found["template_sha256"] = template_sha256(self.artefact)
         return normalise(found, self.flags, self.own_env)
 
     def findings(self) -> list[Match]:

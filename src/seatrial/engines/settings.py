@@ -29,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         context_tokens: longest prompt + answer of one request, in tokens.
         concurrency: requests that are served at once (slots, max sequences).
         tp, pp: tensor and pipeline parallel size, in devices.
-        kv_cache_dtype: as the engine spells it (f16, q8_0, fp8_e4m3, auto).
+        kv_cache_dtype: f16, bf16, q8_0, fp8, ...; the adapter writes it as its engine does.
         prefix_cache: reuse of common prefixes on or off; None leaves the default.
         structured_output_backend: as the engine spells it (xgrammar, llguidance).
         dtype: activation dtype (bfloat16, float16, float32).

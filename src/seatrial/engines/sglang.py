@@ -81,6 +81,8 @@ SIGNATURES = (
     ),
 )
 
+_KV = {"bf16": "bfloat16"}
+
 
 class Sglang(Adapter):
     """SGLang; version is that of the wheel."""
@@ -117,7 +119,7 @@ class Sglang(Adapter):
             "max_running_requests": settings.concurrency,
             "dtype": settings.dtype,
             "random_seed": settings.seed,
-            "kv_cache_dtype": settings.kv_cache_dtype,
+            "kv_cache_dtype": _KV.get(settings.kv_cache_dtype or "", settings.kv_cache_dtype),
             "grammar_backend": settings.structured_output_backend,
             "enable_metrics": True,
             "enable_cache_report": True,

@@ -28,6 +28,7 @@ from seatrial.engines.signatures import Signature
 from seatrial.workload.spec import CandidateSpec
 
 CPU_KV_GIB = "2"
+_KV = {"bf16": "bfloat16", "f16": "float16"}
 
 SIGNATURES = (
     Signature(
@@ -186,7 +187,7 @@ class Vllm(Adapter):
             "max_num_seqs": settings.concurrency,
             "dtype": settings.dtype,
             "seed": settings.seed,
-            "kv_cache_dtype": settings.kv_cache_dtype,
+            "kv_cache_dtype": _KV.get(settings.kv_cache_dtype or "", settings.kv_cache_dtype),
             "enable_prefix_caching": settings.prefix_cache,
             "enable_prompt_tokens_details": True,
         }
@@ -255,7 +256,7 @@ class Vllm(Adapter):
             "context_tokens": card.get("max_model_len"),
             "kv_capacity_tokens": int(capacity[1].replace(",", "")) if capacity else None,
             "kv_cache_dtype": _config(log_text, "kv_cache_dtype"),
-            "dtype": (_config(log_text, "dtype") or "").removeprefix("torch.") or None,
+            "dtype": _config(log_text, "dtype"),
             "weights": _config(log_text, "quantization"),
             "prefix_cache": _flag(_config(log_text, "enable_prefix_caching")),
             "chunked_prefill": _flag(_config(log_text, "enable_chunked_prefill")),

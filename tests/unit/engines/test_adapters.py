@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from seatrial.core.errors import UsageError
 from seatrial.engines import ADAPTERS, Environment, LoraAdapter, Settings, adapter
 from seatrial.engines.adapter import argv_of, merged, tokens_of
-from seatrial.engines.effective import KEYS, normalise
+from seatrial.engines.effective import KEYS, normalise, template_sha256
 from seatrial.engines.signatures import scan
 from seatrial.engines.vllm import Vllm
 from seatrial.workload.spec import CandidateSpec
@@ -217,7 +218,7 @@ enable_prefix_caching=True, enable_chunked_prefill=True, pooler_config=None
 def test_vllm_is_read_back_from_its_log() -> None:
     found = Vllm().effective("http://127.0.0.1:9", VLLM_LOG)
     assert found["kv_capacity_tokens"] == 46592
-    assert found["dtype"] == "bfloat16"
+    assert found["dtype"] == "torch.bfloat16"
     assert found["prefix_cache"] is True
     assert found["weights"] is None
     assert found["structured_output_backend"] == "auto"
@@ -251,3 +252,23 @@ def test_effective_settings_stand_side_by_side_and_hold_no_secret() -> None:
     assert all(list(row)[: len(KEYS)] == list(KEYS) for row in rows)
     assert rows[0]["env"] == {"HF_TOKEN": "(set)", "OMP_NUM_THREADS": "1"}
     assert "hf_abc" not in json.dumps(rows)
+
+
+def test_two_engines_with_the_same_weights_say_the_same() -> None:
+    gguf = normalise({"weights": "BF16", "kv_cache_dtype": "bf16"}, {}, {})
+    folder = normalise({"dtype": "torch.bfloat16", "kv_cache_dtype": "auto"}, {}, {})
+    assert gguf["weights"] == folder["weights"] == "bf16"
+    assert gguf["kv_cache_dtype"] == folder["kv_cache_dtype"] == "bf16"
+    assert normalise({"weights": "awq", "dtype": "half"}, {}, {})["weights"] == "awq"
+
+
+def test_the_template_of_a_folder_is_hashed(tmp_path: Path) -> None:
+    assert template_sha256(tmp_path) is None
+    (tmp_path / "tokenizer_config.json").write_text('{"chat_template": "x"}')
+    from_config = template_sha256(tmp_path)
+    assert from_config == hashlib.sha256(b"x").hexdigest()
+    (tmp_path / "chat_template.jinja").write_text("y")
+    assert template_sha256(tmp_path) == hashlib.sha256(b"y").hexdigest()
+    (tmp_path / "chat_template.jinja").unlink()
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    assert template_sha256(tmp_path) is None
