@@ -21,10 +21,13 @@ from pathlib import Path
 import msgspec
 
 from seatrial.core.errors import SeatrialError
+from seatrial.facts.extract.findings import Source
+from seatrial.facts.extract.registry import extractor
 from seatrial.facts.factfile import FactFile, decode
+from seatrial.facts.reach.artefact import remote_sdist
 from seatrial.facts.reach.index import Index
 from seatrial.facts.store import snapshot_path
-from seatrial.facts.sync import pack, read_local, read_release
+from seatrial.facts.sync import pack, read_local, read_release, read_source
 
 PLAN = Path(__file__).parent / "facts_snapshot.toml"
 
@@ -38,10 +41,26 @@ def shipped() -> dict[tuple[str, str], FactFile]:
     return {(f.engine, f.version): f for f in files}
 
 
+def vendored(plan: dict, only: set[str], index: Index) -> dict[tuple[str, str], FactFile]:
+    """Trees that another project's sdist carries, under the commit that its changelog names."""
+    found = {}
+    for entry in plan.get("sdist", []):
+        if only and entry["engine"] not in only:
+            continue
+        [file] = [f for f in index.files(entry["project"]) if f.name == entry["file"]]
+        source = Source(remote_sdist(file, index.client), entry["version"])
+        reader = extractor(entry["engine"])
+        made = read_source(reader, source, entry["version"], file.uploaded)
+        found[made.engine, made.version] = made
+        print(f"{made.engine}=={made.version}: {sum(len(r) for r in made.rows.values())} facts")
+    return found
+
+
 def planned(plan: dict) -> set[tuple[str, str]]:
     """What the plan names; whatever else the snapshot held goes."""
     on_index = {(engine, v) for engine, versions in plan["index"].items() for v in versions}
-    return on_index | {(t["engine"], v[0]) for t in plan["tree"] for v in t["versions"]}
+    others = {(entry["engine"], entry["version"]) for entry in plan.get("sdist", [])}
+    return on_index | others | {(t["engine"], v[0]) for t in plan["tree"] for v in t["versions"]}
 
 
 def has_targets(file: FactFile | None) -> bool:
@@ -107,7 +126,7 @@ def main() -> None:
             rows = sum(len(r) for r in file.rows.values())
             stale = "; ".join(f"{s.predicate}: {s.why}" for s in file.stale)
             print(f"{engine}=={version}: {rows} facts {stale and '  STALE ' + stale}")
-    files |= trees(plan, only)
+    files |= trees(plan, only) | vendored(plan, only, index)
     files = {key: file for key, file in files.items() if key in planned(plan)}
     data = pack(files.values())
     snapshot_path().write_bytes(data)

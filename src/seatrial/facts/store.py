@@ -46,6 +46,23 @@ ENGINES = (
 UNKNOWN = "unknown"
 """The version of a set for which no version was named and none was ever read."""
 
+ONE_VALUE = frozenset(
+    [
+        "architecture",
+        "quantization",
+        "min_capability",
+        "weight_format",
+        "kv_cache_dtype",
+        "supports",
+        "platform",
+        "maintenance",
+        "lora_limit",
+        "cuda_targets",
+        "attention_backend",
+    ]
+)
+"""Predicates of which a subject has one value: two different ones are a contradiction."""
+
 KERNEL_WHEELS: dict[str, tuple[str, ...]] = {"sglang": ("sglang-kernel", "sgl-kernel")}
 """Engines whose device code is in a wheel of its own, pinned by an exact requirement."""
 
@@ -201,10 +218,14 @@ class FactSet:
         )
 
     def conflicts(self) -> list[list[Fact]]:
-        """Facts on the same subject and layer whose values differ: kept, and shown together."""
+        """Facts on the same subject and layer whose values differ: kept, and shown together.
+
+        Only predicates that have one value for a subject: a path may well have two methods.
+        """
         groups: dict[tuple[str, str, str | None], list[Fact]] = {}
         for fact in self.facts:
-            groups.setdefault((fact.predicate, fact.subject, fact.layer), []).append(fact)
+            if fact.predicate in ONE_VALUE:
+                groups.setdefault((fact.predicate, fact.subject, fact.layer), []).append(fact)
         return [
             sorted(group, key=lambda f: -f.rank)
             for group in groups.values()
@@ -223,8 +244,8 @@ class FactSet:
 
 
 def _holds(entry: Documented, version: str) -> bool:
-    """Whether a hand-entered fact holds; with no version known: whether it has no end."""
-    if version == UNKNOWN:
+    """Whether a hand-entered fact holds; for a version without order: whether it has no end."""
+    if not order.ordered(version):
         return entry.until is None
     return order.within(version, entry.since, entry.until)
 
@@ -318,7 +339,9 @@ class FactStore:
         for candidate in known:
             if order.same(candidate, version):
                 return candidate
-        older = [v for v in known if order.key(v) <= order.key(version)]
+        if not order.ordered(version):
+            return None
+        older = [v for v in known if order.ordered(v) and order.key(v) <= order.key(version)]
         return older[-1] if older else None
 
     def _read(self, engine: str, version: str) -> FactFile:

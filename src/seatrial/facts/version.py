@@ -45,6 +45,11 @@ def key(version: str) -> Key:
     return (release, phase, 0, post, dev)
 
 
+def ordered(version: str) -> bool:
+    """Whether it has a place among versions: a commit or a word has none."""
+    return bool(key(version)[0])
+
+
 def build_name(version: str) -> str:
     """llama.cpp's own spelling of a build number; other text is given back as it is."""
     found = re.fullmatch(r"(?:b|20\d\d\.\d+\.)?(\d{3,6})(?:\.\d)?", version.strip())

@@ -44,6 +44,14 @@ def on_cuda(
     return None
 
 
+def remaining(module: Module, test: ast.expr, known: dict[str, bool] | None = None) -> str:
+    """The parts of a test that are not settled by being on CUDA, joined by ``and``."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        parts = [remaining(module, v, known) for v in test.values]
+        return " and ".join(p for p in parts if p)
+    return "" if on_cuda(module, test, known) else " ".join(ast.unparse(test).split())[:200]
+
+
 def _joined(test: ast.BoolOp, values: list[bool | None]) -> bool | None:
     stop = isinstance(test.op, ast.Or)
     if stop in values:

@@ -12,7 +12,7 @@ import ast
 from typing import Any
 
 from seatrial.facts.extract.classes import Place, Returned, find_class, method_returns
-from seatrial.facts.extract.conditions import on_cuda, platforms_in
+from seatrial.facts.extract.conditions import on_cuda, platforms_in, remaining
 from seatrial.facts.extract.findings import Findings
 from seatrial.facts.extract.pyast import Dotted, Item, Module
 from seatrial.facts.record import State
@@ -127,7 +127,7 @@ def _branches(
         if holds:
             listed.insert(0, (None, value, layer, line))
         elif holds is None:
-            listed.append((when, value, layer, line))
+            listed.append((remaining(module, test, known), value, layer, line))
         elif names := _asserted(test):
             listed.append((f"on {names[0]}", value, names[0], line))
     if found.text:

@@ -327,8 +327,10 @@ def attention_backends(findings: Findings) -> None:
                     _ATTENTION,
                     decorator.lineno,
                 )
+    registered = {row[0] for row in findings.rows.get("attention_backend", [])}
     for path, name, line in _choices(findings, ("ATTENTION_BACKEND_CHOICES",)):
-        findings.add("attention_backend", name, "choice", path, line, kind="cli")
+        if name not in registered:
+            findings.add("attention_backend", name, "choice", path, line, kind="cli")
 
 
 def speculative(findings: Findings) -> None:
