@@ -104,3 +104,9 @@ def environment(engines: Path) -> Environment:
         )
         record.write_bytes(encode(made))
     return made
+
+
+if __name__ == "__main__":
+    from seatrial.engines.environment import engines_dir
+
+    print(environment(engines_dir()))

@@ -50,7 +50,7 @@ def install(requirement: str, *, progress: Progress | None = None) -> Environmen
     progress = progress or Silent()
     recipe = recipe_for(requirement)
     engines_dir().mkdir(parents=True, exist_ok=True)
-    with _lock():
+    with _lock(progress):
         if found := _present(recipe):
             progress.step("install", f"{recipe.engine} {found.version} is installed already")
             return found
@@ -166,10 +166,14 @@ def _remove_unfinished(folder: Path) -> None:
 
 
 @contextmanager
-def _lock() -> Iterator[None]:
+def _lock(progress: Progress) -> Iterator[None]:
     """One installation at a time; the lock ends with the process that holds it."""
     with (engines_dir() / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.step("install", "another installation is running: waiting for its end")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
