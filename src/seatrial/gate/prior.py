@@ -13,6 +13,7 @@ from seatrial.gate.case import Case
 from seatrial.gate.table import GateRow
 from seatrial.workload.spec import Workload
 
+_WIDE = 400
 _TRIED = (Verdict.FEASIBLE, Verdict.DEGRADED, Verdict.CONDITIONAL, Verdict.UNKNOWN)
 _RANK = {verdict: rank for rank, verdict in enumerate(_TRIED)}
 
@@ -42,14 +43,14 @@ def points(case: Case) -> tuple[float, list[str]]:
     prefix = case.known.get("memory_management", "prefix_cache")
     if spec.requires.prefix_cache and prefix is not None and "radix" in str(prefix.value):
         add(2, "long shared prefixes: a radix tree finds partial matches")
-    changes = spec.team.model_changes_per_month or 0
-    if changes >= 1:
+    changes = spec.team.model_changes_per_month
+    if changes is not None and changes >= 1:
         if case.builds:
             add(-3, "a build at every change of model")
-        if engine == "vllm":
-            add(1, "models change often: the widest registry")
-    elif spec.team.model_changes_per_month == 0 and engine == "tensorrt-llm":
-        add(2, "one fixed model: tuning for one card pays")
+        if len(case.known.all("architecture")) >= _WIDE and case.form != "gguf":
+            add(1, "models change often: a wide registry")
+    elif changes == 0 and "extreme" in (case.known.value("school", "engine") or []):
+        add(2, "one fixed model: what is made for the last per cent of one card pays")
     if engine == "transformers":
         add(-2, "the reference, not a server for many users")
     return total, why
