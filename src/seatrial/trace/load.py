@@ -14,6 +14,7 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.trace.formats import readers
 from seatrial.trace.reader import Head, Options, Reader, look
 from seatrial.trace.rows import Rows, TokenCounter
+from seatrial.trace.servegen import NAME
 from seatrial.trace.source import STREAM_ERRORS, Member, expand, file_sha256, members
 from seatrial.trace.table import RequestTable
 
@@ -111,6 +112,12 @@ def recognise(head: Head) -> Reader:
             "this is a pointer of Git LFS, not the file that it stands for",
             where=head.name,
             remedy="fetch the file itself (git lfs pull), then profile that",
+        )
+    if NAME.search(head.name):
+        raise UsageError(
+            "ServeGen's client data holds no requests",
+            where=head.name,
+            remedy="make some of it: seatrial trace synth FOLDER --minutes 10 --out trace.csv",
         )
     if scores[0][0] == 0:
         raise UsageError(

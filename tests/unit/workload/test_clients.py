@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from seatrial import trace
+from seatrial.cli.main import run
 from seatrial.core.errors import UsageError
-from seatrial.trace.servegen import pmf
+from seatrial.trace.servegen import pmf, read
+from seatrial.workload import fingerprint
 from seatrial.workload.profiling import profile
+from seatrial.workload.synth_clients import _renewal, from_clients, weibull_shape
 
 NAMES = {
     "requests_estimated_from_rates": "requests_estimated",
@@ -55,3 +61,47 @@ def test_a_damaged_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "chunk-0-dataset.json").write_text('{"0": {"input_tokens": "os.system()"}}')
     with pytest.raises(UsageError, match="not ServeGen's file"):
         profile(tmp_path)
+
+
+@pytest.mark.parametrize("cv", [0.3, 0.8, 1.0, 2.0, 4.0])
+def test_weibull_shape_has_that_cv(cv: float) -> None:
+    k = weibull_shape(cv)
+    squared = math.gamma(1 + 2 / k) / math.gamma(1 + 1 / k) ** 2 - 1
+    assert math.sqrt(squared) == pytest.approx(cv, rel=1e-6)
+
+
+@pytest.mark.parametrize("family", ["Gamma", "Weibull", ""])
+def test_a_renewal_process_has_its_rate_and_cv(family: str) -> None:
+    cv = 2.0 if family else 1.0
+    times = _renewal(0, 50_000, 1.0, cv, family, np.random.default_rng(1))
+    gaps = np.diff(times)
+    assert len(times) / 50_000 == pytest.approx(1, rel=0.05)
+    assert gaps.std() / gaps.mean() == pytest.approx(cv, rel=0.1)
+
+
+def test_requests_made_of_clients_have_their_rate_and_lengths(traces_dir: Path) -> None:
+    data = read(traces_dir / "multimodal-mm-image.tar.xz")
+    table = from_clients(data, seed=1, minutes=60, start_s=12 * 3600)
+    same = from_clients(data, seed=1, minutes=60, start_s=12 * 3600)
+    assert table.arrival_ns is not None
+    assert same.arrival_ns is not None
+    assert (table.arrival_ns == same.arrival_ns).all()
+    found = fingerprint(table)
+    windows = [c.rate[(c.start_s >= 43_200) & (c.start_s < 46_800)] for c in data.clients.values()]
+    rate = sum(float(w.mean()) for w in windows if len(w))
+    assert found.arrivals is not None
+    assert found.arrivals.rate_per_s == pytest.approx(rate, rel=0.15)
+    assert found.output_tokens is not None
+    assert found.output_tokens.mean == pytest.approx(130, rel=0.3)
+    assert found.skew["client"].categories > 10
+
+
+def test_the_verb_makes_requests_of_clients(
+    traces_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = str(traces_dir / "multimodal-mm-image.tar.xz"), tmp_path / "t.csv"
+    assert run(["trace", "synth", source, "--minutes", "1", "--out", str(out)]) == 0
+    assert trace.load(out).n > 100
+    assert run(["trace", "synth", source, "--rate-factor", "1e9", "--out", str(out)]) == 2
+    with pytest.raises(UsageError, match="holds no requests"):
+        trace.load(source)

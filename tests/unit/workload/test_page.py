@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import jsonschema
 import msgspec
 import pytest
 
@@ -12,6 +14,7 @@ from seatrial.cli.main import run
 from seatrial.cli.spark import spark
 from seatrial.workload import Fingerprint, fingerprint
 from seatrial.workload.page import page
+from seatrial.workload.schema import FOLDER
 from seatrial.workload.views import figures
 
 
@@ -56,6 +59,13 @@ def test_the_page_without_the_drawing_library(
     text = page(found)
     assert "<svg" not in text
     assert text.count("<details open>") == len(figures(found))
+
+
+def test_documents_match_the_published_schema(traces_dir: Path, found: Fingerprint) -> None:
+    schema = json.loads((FOLDER / "profile-1.json").read_text())
+    lengths = trace.load(traces_dir / "bwb_stats_llama2_tokenizer_filtered_v2.csv.xz")
+    for each in (found, fingerprint(lengths)):
+        jsonschema.validate(json.loads(msgspec.json.encode(each)), schema)
 
 
 def test_spark() -> None:
