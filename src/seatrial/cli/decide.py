@@ -45,12 +45,11 @@ def decide(
     write: Write decision.json into the trial (the default).
     """
     from seatrial.decide import decide_folder
-    from seatrial.store import write as write_artifact
 
     console = Console(as_json=json, quiet=quiet)
     found = decide_folder(trial, previous=previous)
     if write:
-        write_artifact(trial / "decision.json", found)
+        _write(trial, found)
     console.document(found)
     show(console, found)
     if write:
@@ -58,6 +57,16 @@ def decide(
     if deploy is not None:
         _deploy(console, trial, found, deploy, image)
     return EXIT[found.outcome]
+
+
+def _write(trial: Path, found: Decision) -> None:
+    from seatrial.store import write as write_artifact
+    from seatrial.trial.folder import TrialFolder
+    from seatrial.trial.manifest import renew_manifest
+
+    with TrialFolder(trial).locked():
+        write_artifact(trial / "decision.json", found)
+        renew_manifest(trial)
 
 
 def _deploy(

@@ -75,6 +75,7 @@ def _extended(folder: Path, before: Plan, starts: int) -> Plan:
     from seatrial.core.errors import UsageError
     from seatrial.store import write, write_bytes
     from seatrial.trial.folder import TrialFolder
+    from seatrial.trial.manifest import renew_manifest
 
     try:
         made = plans.extend(before, starts)
@@ -89,6 +90,7 @@ def _extended(folder: Path, before: Plan, starts: int) -> Plan:
         kept = folder / f"plan.to-{before.measured_to}.json"
         write_bytes(kept, (folder / "plan.json").read_bytes())
         write(folder / "plan.json", made)
+        renew_manifest(folder)
     return made
 
 

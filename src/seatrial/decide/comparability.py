@@ -2,7 +2,8 @@
 
 Engines are compared only where model, numeric precision, maximum context, request trace and
 sampling are the same. Each cell carries these as its comparability fields; where contenders
-differ in one, the comparison is of deployments and the field is named.
+differ in one, the comparison is of deployments and the field is named. A field of those five that
+nobody knows is named too: not known to be equal is not equal.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from seatrial.decide.record import ComparisonKind, Differing
 
 _IDENTITY = frozenset({"engine", "engine_version", "version", "backend", "candidate"})
-_ABSENT = None
+ESSENTIAL = frozenset({"model", "precision", "context_tokens", "trace", "sampling"})
 
 
 def kind_of(fields: Mapping[str, Mapping[str, Any]]) -> ComparisonKind:
@@ -29,9 +30,10 @@ def kind_of(fields: Mapping[str, Mapping[str, Any]]) -> ComparisonKind:
     for key in names:
         if key.split(".")[0] in _IDENTITY:
             continue
-        values = {candidate: found.get(key, _ABSENT) for candidate, found in flat.items()}
+        values = {candidate: found.get(key) for candidate, found in flat.items()}
         first = next(iter(values.values()))
-        if any(value != first for value in values.values()):
+        unknown = first is None and key in ESSENTIAL and len(values) > 1
+        if unknown or any(value != first for value in values.values()):
             differs.append(Differing(field=key, values=values))
     return ComparisonKind(kind="deployments" if differs else "engines", differs=differs)
 

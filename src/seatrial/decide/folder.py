@@ -6,6 +6,7 @@ the decision says what follows from that.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,16 @@ class _Facts(msgspec.Struct, kw_only=True):
     """What is read of facts.json."""
 
     facts: list[_Expiring] = []
+
+
+class _Entry(msgspec.Struct, kw_only=True):
+    sha256: str
+
+
+class _Manifest(msgspec.Struct, kw_only=True):
+    """What is read of manifest.json."""
+
+    files: dict[str, _Entry] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,7 @@ def load_trial(folder: Path) -> TrialFiles:
     for path in sorted((folder / "lifecycle").glob("*.json")):
         lifecycle[path.stem] = take(str(path.relative_to(folder)), dict[str, Any])
     facts = take("facts.json", _Facts).facts if (folder / "facts.json").is_file() else []
-    return TrialFiles(
+    found = TrialFiles(
         folder=folder,
         spec=take("workload.resolved.json", _Resolved).workload,
         gate=take(_table_of(folder), GateTable),
@@ -125,6 +136,24 @@ def load_trial(folder: Path) -> TrialFiles:
         facts_expire={fact.id: fact.expires for fact in facts},
         hashes=hashes,
     )
+    _as_written(folder, hashes)
+    return found
+
+
+def _as_written(folder: Path, hashes: Mapping[str, str]) -> None:
+    """Hold what was read against the manifest, where the trial has one already."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        return
+    entries = read(path, _Manifest).files
+    for name, found in hashes.items():
+        if name in entries and entries[name].sha256 != found:
+            raise IntegrityError(
+                f"{name} is not what the trial wrote",
+                where=str(folder),
+                unchanged="the trial is left as it is",
+                remedy="restore the file, or run the trial again in another folder",
+            )
 
 
 def _table_of(folder: Path) -> str:

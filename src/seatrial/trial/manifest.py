@@ -70,6 +70,12 @@ def write_manifest(trial: Path, reasons: dict[str, str]) -> Manifest:
     return manifest
 
 
+def renew_manifest(trial: Path) -> None:
+    """Bring manifest.json up to date after a stage was repeated; nothing where there is none."""
+    if (trial / NAME).is_file():
+        write_manifest(trial, dict(read(trial / NAME, Manifest).not_run))
+
+
 def _counts(path: Path, trial: Path) -> bool:
     parts = path.relative_to(trial).parts
     return parts[0] not in (NAME, "events.jsonl") and not any(p.startswith(".") for p in parts)

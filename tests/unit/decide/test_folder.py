@@ -12,7 +12,8 @@ import pytest
 from seatrial.cli.main import run
 from seatrial.core.errors import IntegrityError, PrerequisiteError
 from seatrial.decide import decide, decide_folder, read_requests
-from seatrial.store import write
+from seatrial.store import read, write
+from seatrial.trial.manifest import Manifest, check_manifest, write_manifest
 
 
 def test_the_folder_gives_the_same_decision_as_the_records(make_trial: Any, tmp_path: Path) -> None:
@@ -77,6 +78,22 @@ def test_verb_exit_codes_and_document(
     assert (folder / "decision.json").exists()
     assert run(["decide", str(folder), "--no-write"]) == code
     assert document["outcome"] in capsys.readouterr().out
+
+
+def test_the_manifest_follows_the_decision(make_trial: Any, tmp_path: Path) -> None:
+    folder = make_trial({"a": 1.0}, requests=60, starts=2).write(tmp_path / "t")
+    write_manifest(folder, {"decision.json": "not yet"})
+    assert run(["decide", str(folder)]) == 0
+    check_manifest(folder)
+    assert "decision.json" in read(folder / "manifest.json", Manifest).files
+
+
+def test_a_file_that_was_changed_is_refused(make_trial: Any, tmp_path: Path) -> None:
+    folder = make_trial({"a": 1.0}, requests=60, starts=2).write(tmp_path / "t")
+    write_manifest(folder, {})
+    cell = folder / "cells" / "a" / "001" / "cell.json"
+    cell.write_text(cell.read_text().replace('"valid": true', '"valid": false'))
+    assert run(["decide", str(folder)]) == 6
 
 
 def test_a_folder_that_is_no_trial(tmp_path: Path) -> None:
