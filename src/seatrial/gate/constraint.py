@@ -93,8 +93,9 @@ def _reason(entry: Constraint, case: Case, found: Finding) -> Reason:
     """A finding as it stands in the table; an expired fact cannot eliminate, only ask to test."""
     verdict, says, probe = found.verdict, found.says, found.probe
     old = [f for f in found.facts if case.known.stale(f)]
+    if old:
+        says += f" [a fact behind this expired on {old[0].expires}]"
     if old and verdict in (Verdict.INFEASIBLE, Verdict.CONDITIONAL, Verdict.DEGRADED):
-        says += f" [the fact behind it expired on {old[0].expires}: test before relying on it]"
         verdict, probe = Verdict.UNKNOWN, probe or case.probe("facts")
     return Reason(
         constraint=entry.id,

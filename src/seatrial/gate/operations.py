@@ -49,18 +49,15 @@ def engine_unmaintained(case: Case) -> Finding | None:
     remedy="have the licence read by whoever answers for it",
 )
 def license_restricted(case: Case) -> Finding | None:
-    name = (case.model.license or "").lower() if case.model else ""
-    bad = ("nc", "non-commercial", "noncommercial", "research")
-    if not name or (
-        not any(w in name.replace("_", "-").split("-") or w in name for w in bad[1:])
-        and ("-nc" not in name)
-    ):
+    name = (case.model.license or "").lower().replace("_", "-") if case.model else ""
+    words = set(name.split("-"))
+    if not words & {"nc", "noncommercial", "research"} and "non-commercial" not in name:
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,
         says=f"the model's licence ({name}) excludes some uses",
         remedy="have the licence read by whoever answers for it, or another model",
-        probe=None,
+        probe=case.probe("license"),
     )
 
 

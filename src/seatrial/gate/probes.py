@@ -25,6 +25,7 @@ _PROBES: dict[str, tuple[str, float]] = {
     "load_test": ("seatrial run WORKLOAD", 30.0),
     "pool_size": ("seatrial probe WORKLOAD --candidate {candidate} --only answers", 5.0),
     "describe_hardware": ("seatrial doctor", 1.0),
+    "license": ("read the LICENSE file beside the model", 60.0),
     "lifecycle": ("seatrial lifecycle WORKLOAD --candidate {candidate}", 10.0),
 }
 

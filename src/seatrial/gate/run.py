@@ -8,6 +8,7 @@ been left out. The gate is pure: files' headers and facts in, a table out; it st
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -63,6 +64,7 @@ def run(
     host: Host,
     installed: dict[str, list[str]],
     landscape: bool = True,
+    today: datetime.date | None = None,
 ) -> GateTable:
     """Judge every candidate of a workload.
 
@@ -71,11 +73,12 @@ def run(
         fingerprint: of its traffic, null if none is at hand.
         facts: the fact store. host: this machine. installed: engine -> versions here.
         landscape: whether engines that are not named are judged too.
+        today: the day by which facts expire; null: this one.
 
     Returns:
         gate.json; exit codes and their meaning are the caller's.
     """
-    judge = Judge(spec, base_dir, fingerprint, facts, host, installed)
+    judge = Judge(spec, base_dir, fingerprint, facts, host, installed, today)
     named = [resolve(c, facts, installed) for c in spec.candidates or []]
     rest = every_engine(spec, facts, installed) if landscape or not named else []
     rest = [c for c in rest if not any(_same(c, n) for n in named)]
@@ -108,6 +111,7 @@ class Judge:
         facts: FactStore,
         host: Host,
         installed: dict[str, list[str]],
+        today: datetime.date | None = None,
     ) -> None:
         self.spec = spec
         self.base_dir = base_dir
@@ -115,6 +119,7 @@ class Judge:
         self.facts = facts
         self.host = host
         self.installed = installed
+        self.today = today
         self.target: Target = resolve_target(spec.hardware, host)
         self.case_of: dict[str, Case] = {}
         self._models: dict[str, tuple[ModelInfo | None, str | None]] = {}
@@ -141,7 +146,7 @@ class Judge:
         layer = candidate.backend or ("turbomind" if candidate.engine == "lmdeploy" else None)
         key = (candidate.engine, candidate.version, layer)
         if key not in self._known:
-            self._known[key] = Knowledge(self.facts, *key)
+            self._known[key] = Knowledge(self.facts, *key, self.today)
         return Case(
             spec=self.spec,
             candidate=candidate,
