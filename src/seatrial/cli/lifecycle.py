@@ -39,7 +39,7 @@ def lifecycle(
     workload: The workload file; limits are its operations.
     candidate: This candidate only.
     upgrade_to: The installed version to upgrade to and roll back from; the same one if left out.
-    only: Trials to run: start, drain, kill, hang, restart, port, log, memory, change. May be repeated.
+    only: One of start, drain, kill, hang, restart, port, log, memory, change. May be repeated.
     out: The trial's folder; trials/NAME under the working directory if not given.
     """
     from seatrial.cli.startable import startable
@@ -121,7 +121,8 @@ def _show(console: Console, reports: list[LifecycleReport], written: Path) -> in
                 f"{drain.cut} cut, {drain.refused} refused meanwhile"
             )
         for change in filter(None, (report.upgrade, report.rollback)):
-            console.line(f"{change.old} to {change.new}: {change.lost} of {change.served} lost")
+            fates = f"{change.lost} lost, {change.served} served meanwhile"
+            console.line(f"{change.old} to {change.new}: {fates}")
         for skipped in report.not_run:
             console.line(f"not run: {skipped.id}: {skipped.because}")
     console.done([written])

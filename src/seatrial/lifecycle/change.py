@@ -54,7 +54,6 @@ def _change(
 ) -> tuple[Change, RunningEngine]:
     """Start the new one, point the router, drain the old one, stop it."""
     began_ns = time.monotonic_ns()
-    served_before = len(load.sent)
     new = stage.start(name, environment=environment)
     try:
         switch.point_to(new.base_url)
@@ -66,13 +65,12 @@ def _change(
         new.stop(2.0)
         raise
     ended_ns = time.monotonic_ns()
-    window = [s for s in load.sent[served_before:] if s.sent_ns <= ended_ns]
     time.sleep(0.2)  # what the stop cut has been noticed by then
     lost = [s for s in load.sent if s.ended_ns >= began_ns and s.fate not in ("finished", "open")]
     change = Change(
         s=round((ended_ns - began_ns) / 1e9, 3),
         lost=len(lost),
-        served=sum(s.fate == "finished" for s in window),
+        served=sum(s.fate == "finished" and began_ns <= s.ended_ns <= ended_ns for s in load.sent),
         old=old.environment.version,
         new=new.environment.version,
     )

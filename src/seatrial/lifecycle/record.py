@@ -48,7 +48,10 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of version behind a router: ``s`` from the order until only the new one serves."""
+    """A change of version behind a router: ``s`` from the order until only the new one serves.
+
+    ``lost`` and ``served`` are requests that ended without and with a finish_reason in that time.
+    """
 
     s: float
     lost: int
