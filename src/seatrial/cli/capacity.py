@@ -87,11 +87,10 @@ def capacity(
 
 
 def _measured(name: str, known: set[str]) -> bool:
-    """Whether a candidate has cells; a trial may have resolved "newest" to a build."""
-    return name in known or any(
-        k.startswith(name.partition("-newest")[0]) and k.endswith(name.rpartition("-")[2])
-        for k in known
-        if "-newest-" in name
+    """Whether a candidate has cells; a trial may have resolved "newest" to a version."""
+    head, newest, tail = name.partition("-newest")
+    return name in known or (
+        bool(newest) and any(k.startswith(f"{head}-") and k.endswith(tail) for k in known)
     )
 
 

@@ -42,7 +42,8 @@ def quality(
     ----------
     workload: The workload file (YAML); its candidates are asked.
     out: The trial's folder; trials/NAME under the working directory if not given.
-    tasks: Task suites to put as well: gsm8k, bbh, ifeval, schema, tools, or a file of JSON lines.
+    tasks: Task suites to put as well: gsm8k, bbh, ifeval, schema, tools, retrieval:WORDS,
+        or a file of JSON lines.
     """
     from seatrial.trial.candidate import reference_of
     from seatrial.trial.check import check_quality
@@ -76,15 +77,12 @@ def _tasks(
     """Put the task suites to every candidate; finished ones are kept."""
     from seatrial.core.ids import sha256_value
     from seatrial.engines import settings_for, start
-    from seatrial.quality.task import SUITES, load_items, shipped
+    from seatrial.quality.task import items_of
     from seatrial.quality.tasks import Scores, ask_tasks, compare_tasks
     from seatrial.store import read, write
 
-    items = [
-        item
-        for name in names or []
-        for item in (shipped(name) if name in SUITES else load_items(Path(name)))
-    ]
+    seed = loaded.spec.trial.seed
+    items = [item for name in names or [] for item in items_of(name, seed=seed)]
     if not items:
         return []
     scores: dict[str, Scores] = {}
@@ -98,7 +96,6 @@ def _tasks(
                 log=folder / f"{candidate.id}.tasks.log",
                 progress=console.progress,
             ) as engine:
-                seed = loaded.spec.trial.seed
                 found = ask_tasks(
                     engine, items, candidate=candidate.id, seed=seed, progress=console.progress
                 )

@@ -16,6 +16,71 @@ Quiet = Annotated[bool, Parameter(negative=(), help="No progress on stderr.")]
 
 
 @app.command
+def timeline(
+    workload: Path,
+    /,
+    *,
+    policy: str = "chunked-prefill",
+    trial: Path | None = None,
+    candidate: str | None = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Every simulated step of the workload's traffic: what was computed, who waited, KV blocks.
+
+    Parameters
+    ----------
+    workload: The workload file (YAML).
+    policy: A scheduler: chunked-prefill, prefill-first, iteration-level, request-level, ...
+    trial: The trial's folder; trials/NAME under the working directory if not given.
+    candidate: Which measured candidate's step times; the first by name if not given.
+    """
+    from seatrial.cli.whatif import basis_of
+    from seatrial.core.errors import UsageError
+    from seatrial.sim import POLICIES, from_table, step_loop
+    from seatrial.workload import load, resolve_traffic
+
+    console = Console(as_json=json, quiet=quiet)
+    if policy not in POLICIES:
+        raise UsageError(
+            f"there is no scheduler {policy!r}", remedy=f"take one of {', '.join(POLICIES)}"
+        )
+    loaded = load(workload)
+    folder = trial or Path("trials") / loaded.spec.name
+    cost, limits, _, basis = basis_of(loaded.spec, loaded.path.parent, folder, candidate, console)
+    requests = from_table(resolve_traffic(loaded).table)
+    result = step_loop(requests, POLICIES[policy], limits, cost, keep_steps=True)
+    console.document(
+        {
+            "schema": "seatrial/sim-timeline/1",
+            "kind": "predicted",
+            "basis": basis,
+            "policy": policy,
+            "blocks": limits.blocks,
+            "steps": result.timeline,
+        }
+    )
+    console.title(f"simulated steps, {policy} (cost law: {basis})")
+    console.table(
+        ("from s", "to s", "prompt tokens", "prompts", "decoding", "waiting", "blocks held"),
+        [
+            (
+                f"{s.started:.3f}",
+                f"{s.ended:.3f}",
+                s.prefill_tokens,
+                s.prefilling,
+                s.decoding,
+                s.waiting,
+                s.held_blocks,
+            )
+            for s in result.timeline
+        ],
+        right=range(7),
+    )
+    return 0
+
+
+@app.command
 def validate(trial: list[Path], /, *, json: Json = False, quiet: Quiet = False) -> int:
     """Fit on some loads of the trials' cells, predict the others, print the errors.
 

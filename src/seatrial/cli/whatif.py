@@ -48,7 +48,7 @@ def whatif(
     console = Console(as_json=json, quiet=quiet)
     loaded = load(workload)
     folder = trial or Path("trials") / loaded.spec.name
-    cost, limits, policy, basis = _basis(
+    cost, limits, policy, basis = basis_of(
         loaded.spec, loaded.path.parent, folder, candidate, console
     )
     traffic = resolve_traffic(loaded)
@@ -85,9 +85,10 @@ def whatif(
     return 0
 
 
-def _basis(
+def basis_of(
     spec: Workload, base: Path, folder: Path, candidate: str | None, console: Console
 ) -> tuple[StepCost, Limits, Policy, str]:
+    """Step times, limits and scheduler: measured in the trial, else the hardware's prior."""
     from seatrial.core.errors import PrerequisiteError, UsageError
     from seatrial.sim.cells import measured_cells
     from seatrial.sim.validate import fit_cells

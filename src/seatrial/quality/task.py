@@ -51,6 +51,18 @@ def shipped(suite: str) -> list[Item]:
     return _decode(file.read_bytes(), suite)
 
 
+def items_of(name: str, *, seed: int = 1) -> list[Item]:
+    """Tasks by name: a shipped suite, ``retrieval:WORDS``, or a user's file."""
+    from seatrial.quality.retrieval import retrieval_items
+
+    if name in SUITES:
+        return shipped(name)
+    kind, colon, words = name.partition(":")
+    if kind == "retrieval" and colon and words.isdigit():
+        return retrieval_items(int(words), seed=seed)
+    return load_items(Path(name))
+
+
 def load_items(path: Path) -> list[Item]:
     """A user's own tasks.
 
