@@ -51,7 +51,7 @@ def prefix(table: RequestTable, capacities: Sequence[int] = CAPACITIES) -> Prefi
     return Prefix(
         block_tokens=blocks.block_tokens,
         blocks=len(blocks.hashes),
-        unique_blocks=len(np.unique(blocks.hashes)),
+        unique_blocks=_distinct(blocks.hashes),
         block_hit=float(reuse.hits.sum() / len(blocks.hashes)),
         token_hit=reuse.token_hit(0),
         per_request_mean=float(np.mean(reuse.hits[some] / sizes[some])),
