@@ -29,7 +29,8 @@ def accidental_share(records: Records, lexicon: Lexicon) -> float | None:
 
 def reasons(records: Records, lexicon: Lexicon, table: RequestTable) -> list[str]:
     """Why the cell is void; empty where sharing is the trace's own or nothing was shared."""
-    if table.blocks is not None or table.session is not None:
+    own = not lexicon.words  # a file's own bodies may share what they like
+    if own or table.blocks is not None or table.session is not None:
         return []
     share = accidental_share(records, lexicon)
     if share is None or share <= ALLOWED_SHARE:

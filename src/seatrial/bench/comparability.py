@@ -47,15 +47,16 @@ def key(
     model_sha256: str | None,
     route: str,
     forced_length: bool,
+    bodies_sha256: str | None = None,
 ) -> dict[str, Any]:
-    """The key of one cell."""
+    """The key of one cell; a file's own bodies are both its trace and its sampling."""
     return {
         "model": model_sha256 or spec.model.path,
         "precision": effective.get("weights") or effective.get("dtype") or spec.model.precision,
         "kv_cache_dtype": effective.get("kv_cache_dtype"),
         "context_tokens": effective.get("context_tokens"),
-        "trace": trace_sha256(table),
-        "sampling": sha256_value(msgspec.to_builtins(sampling)),
+        "trace": bodies_sha256 or trace_sha256(table),
+        "sampling": bodies_sha256 or sha256_value(msgspec.to_builtins(sampling)),
         "route": route,
         "forced_length": forced_length,
         "template": effective.get("template_sha256"),

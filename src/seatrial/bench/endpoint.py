@@ -12,6 +12,7 @@ import msgspec
 from seatrial import trace
 from seatrial.bench.cell import Cell
 from seatrial.bench.measure import load_for, measure
+from seatrial.bench.replay import load as load_bodies
 from seatrial.bench.search import Found, Probe, search
 from seatrial.bench.shape import Shape, load_of, table_of
 from seatrial.bench.style import Caller
@@ -31,6 +32,7 @@ class EndpointBench(msgspec.Struct, frozen=True, kw_only=True):
     shape: Shape
     trace: list[str] = []
     trace_format: str | None = None
+    bodies: str | None = None
     slo: dict[str, float | None] = {}
     route: str = "chat"
     temperature: float = 0.0
@@ -152,7 +154,13 @@ def _measure(
 ) -> Cell:
     sampling = Sampling(temperature=wish.temperature, seed=wish.seed)
     spec = spec_of(wish, engine.model)
-    table, load = requests_for(wish, engine, spec, sampling, progress)
+    replay = None if wish.bodies is None else load_bodies(Path(wish.bodies))
+    if replay is not None:
+        table = replay.table
+        closed = wish.shape.concurrency is not None
+        load = load_of(wish.shape, table) if closed else load_for(table, spec)
+    else:
+        table, load = requests_for(wish, engine, spec, sampling, progress)
     return measure(
         engine=engine,
         candidate=engine.adapter.name,
@@ -167,6 +175,7 @@ def _measure(
         route=wish.route,
         headers=wish.headers,
         calibrated=calibrated,
+        replay=replay,
     )
 
 

@@ -22,7 +22,8 @@ from seatrial.bench import cache, comparability, counters, summary
 from seatrial.bench import client as judge_client
 from seatrial.bench.calibrate import Calibration, calibrate, reasons
 from seatrial.bench.cell import SCHEMA, Cell, Finding
-from seatrial.bench.prepare import Prepared, lexicon_for, prepare
+from seatrial.bench.prepare import Prepared, lexicon_for, prepare, prepare_replay
+from seatrial.bench.replay import Replay
 from seatrial.bench.steady import steady
 from seatrial.bench.style import Caller
 from seatrial.core.errors import EngineError
@@ -100,6 +101,7 @@ def measure(
     calibrated: bool = True,
     keep_text: bool = False,
     extra: dict[str, Any] | None = None,
+    replay: Replay | None = None,
 ) -> Cell:
     """Load the engine with the table and say what was seen.
 
@@ -110,6 +112,7 @@ def measure(
         folder: empty; gets requests.parquet, telemetry.parquet, server_metrics.parquet.
         load: None: by the table and the workload's mode.
         extra: further fields of every request of the load (adapters, response_format).
+        replay: a file's own bodies instead of made ones; ``table`` is then its table.
         calibrated: hold the client against the mock engine at the planned load first.
 
     Raises:
@@ -121,10 +124,7 @@ def measure(
     caller = Caller(engine, route, sampling, headers)
     cell_seed = derive_seed(seed, "cell", start) >> 1
     progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
-    lexicon = lexicon_for(caller)
-    if extra:
-        caller.style = msgspec.structs.replace(caller.style, extra={**caller.style.extra, **extra})
-    prepared = prepare(table, caller, cell_seed, lexicon=lexicon)
+    prepared = _prepared(table, caller, cell_seed, replay, extra)
     target = target_of(engine, route, headers)
     rate = _events_per_s(table, load)
     workers = workers_for(rate)
@@ -167,7 +167,8 @@ def measure(
         hardware=hardware,
         model_sha256=model_sha256,
         route=route,
-        forced_length=caller.style.force_length,
+        forced_length=caller.style.force_length and replay is None,
+        bodies_sha256=None if replay is None else replay.sha256,
     )
     return _cell(
         run, telemetry, spec, engine, folder,
@@ -175,6 +176,21 @@ def measure(
         key=key, calibration=calibration, seed=cell_seed, floor=floor,
         assumptions=prepared.assumptions,
     )  # fmt: skip
+
+
+def _prepared(
+    table: RequestTable,
+    caller: Caller,
+    seed: int,
+    replay: Replay | None,
+    extra: dict[str, Any] | None,
+) -> Prepared:
+    if replay is not None:
+        return prepare_replay(replay)
+    lexicon = lexicon_for(caller)
+    if extra:
+        caller.style = msgspec.structs.replace(caller.style, extra={**caller.style.extra, **extra})
+    return prepare(table, caller, seed, lexicon=lexicon)
 
 
 def _cell(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from seatrial.bench.replay import Replay
 from seatrial.bench.style import Caller
 from seatrial.loadgen.body import make_body
 from seatrial.loadgen.lexicon import Lexicon, find
@@ -22,6 +23,7 @@ from seatrial.trace.table import RequestTable
 
 DEFAULT_OUTPUT_TOKENS = 128
 DEFAULT_INPUT_TOKENS = 256
+OWN_BODIES = "own bodies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,22 @@ def prepare(
         else _singles(table, caller, maker, columns)
     )
     return Prepared(plan=planned(bodies, n, **columns), lexicon=lexicon, assumptions=assumptions)
+
+
+def prepare_replay(replay: Replay) -> Prepared:
+    """A file's own bodies at its own times; nothing is made and nothing changed."""
+    table = replay.table
+    n = table.n
+    none = np.full(n, -1, np.int64)
+    columns = {
+        "scheduled_ns": np.zeros(n, np.int64) if table.arrival_ns is None else table.arrival_ns,
+        "output_tokens": none,
+        "session": none if table.session is None else table.session,
+        "turn": none if table.turn is None else table.turn,
+    }
+    lexicon = Lexicon(first="", words=(), overhead=0, per_turn=0, source=OWN_BODIES, verified=0)
+    said = [f"bodies are sent as they stand in {replay.path.name}: lengths are not forced"]
+    return Prepared(plan=planned(replay.bodies(), n, **columns), lexicon=lexicon, assumptions=said)
 
 
 def _lengths(

@@ -26,6 +26,7 @@ def bench(
     engine: str | None = None,
     trace: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
     trace_format: str | None = None,
+    bodies: Path | None = None,
     concurrency: int | None = None,
     rate: float | None = None,
     arrivals: str = "poisson",
@@ -62,6 +63,8 @@ def bench(
         model: name that requests carry; without it the first model served
         engine: which engine it is (its metrics and sampling fields are then known)
         trace: request log to replay, in any known format
+        bodies: file of request bodies to replay exactly, one JSON object a line, with
+            timestamp (ms) and body
         trace_format: format of the trace; found out without it
         concurrency: closed loop of that many users
         rate: open loop, requests per second
@@ -123,6 +126,7 @@ def bench(
         shape=shape,
         trace=[str(path) for path in trace or []],
         trace_format=trace_format,
+        bodies=None if bodies is None else str(bodies),
         slo={"ttft_ms": ttft_ms, "tpot_ms": tpot_ms, "e2e_ms": e2e_ms},
         route=route,
         temperature=temperature,

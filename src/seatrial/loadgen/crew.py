@@ -117,10 +117,15 @@ class Crew:
         """
         return sum(int(worker.read().get("ready", 0)) for worker in self.workers)
 
-    def run(self, tell: Callable[[dict[str, int]], None]) -> tuple[int, list[WorkerReport]]:
+    def run(
+        self,
+        tell: Callable[[dict[str, int]], None],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> tuple[int, list[WorkerReport]]:
         """Give the start time, wait for the end; returns the start (ns) and the reports.
 
-        ``tell`` is called about twice a second with ``sent``, ``finished`` and ``in_flight``.
+        ``tell`` is called about twice a second with ``sent``, ``finished`` and ``in_flight``;
+        ``meanwhile`` as often, for work that need not wait for the end.
         """
         start_ns = time.perf_counter_ns() + _START_DELAY_NS
         for worker in self.workers:
@@ -131,6 +136,8 @@ class Crew:
             for worker in self.workers:
                 selector.register(worker.stdout, selectors.EVENT_READ, worker)
             while len(reports) < len(self.workers):
+                if meanwhile is not None:
+                    meanwhile()
                 for key, _ in selector.select():
                     worker = key.data
                     said = worker.read()

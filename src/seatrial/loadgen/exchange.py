@@ -17,7 +17,6 @@ import msgspec
 from seatrial.core.errors import IntegrityError
 
 _LENGTH = struct.Struct("<I")
-MAX_RECORD = 1 << 30
 
 # How an exchange ended on the wire; what it means is decided in ``answer.judge``.
 WHOLE = "whole"  # the HTTP message is complete
@@ -119,20 +118,49 @@ def write_record(file: BinaryIO, exchange: Exchange) -> None:
     file.write(data)
 
 
+class Follower:
+    """Reads a spool while it is still being written: what is whole so far, then the rest."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb")
+
+    def take(self, most: int) -> list[RawExchange]:
+        """Up to ``most`` further records that are whole already."""
+        found: list[RawExchange] = []
+        while len(found) < most:
+            at = self._file.tell()
+            head = self._file.read(_LENGTH.size)
+            length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else 0
+            data = self._file.read(length) if length else b""
+            if not length or len(data) != length:
+                self._file.seek(at)
+                break
+            found.append(_decoder.decode(data))
+        return found
+
+    def rest(self) -> Iterator[RawExchange]:
+        """Everything that is left, after the writer has ended.
+
+        Raises:
+            IntegrityError: the file ends in the middle of a record.
+        """
+        while more := self.take(1000):
+            yield from more
+        left = self._path.stat().st_size - self._file.tell()
+        self._file.close()
+        if left:
+            raise IntegrityError(
+                "a spool of the load generator ends inside a record",
+                where=self._path.name,
+                remedy="run the cell again: a worker process was killed while writing",
+            )
+
+
 def read_spool(path: Path) -> Iterator[RawExchange]:
     """All records of a spool, one at a time.
 
     Raises:
         IntegrityError: the file ends in the middle of a record.
     """
-    with path.open("rb") as file:
-        while head := file.read(_LENGTH.size):
-            length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else MAX_RECORD + 1
-            data = file.read(length) if length <= MAX_RECORD else b""
-            if len(data) != length:
-                raise IntegrityError(
-                    "a spool of the load generator ends inside a record",
-                    where=path.name,
-                    remedy="run the cell again: a worker process was killed while writing",
-                )
-            yield _decoder.decode(data)
+    return Follower(path).rest()

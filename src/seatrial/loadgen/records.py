@@ -202,12 +202,19 @@ def write_parquet(records: Records, path: Path, *, rows_at_once: int = 20_000) -
     """Write the records; each batch of rows becomes a row group."""
     import duckdb
 
-    with duckdb.connect() as db:
-        db.execute(_TABLE)
-        for start in range(0, max(records.n, 1), rows_at_once):
-            _insert(db, records, start, min(start + rows_at_once, records.n))
-        quoted = str(path).replace("'", "''")
-        db.execute(f"COPY requests TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
+    scratch = path.with_name(f".{path.name}.duckdb")  # on disk: a million rows are not in memory
+    try:
+        with duckdb.connect(scratch) as db:
+            db.execute("SET memory_limit = '256MB'")
+            db.execute("SET threads = 1")
+            db.execute(_TABLE)
+            for start in range(0, max(records.n, 1), rows_at_once):
+                _insert(db, records, start, min(start + rows_at_once, records.n))
+            quoted = str(path).replace("'", "''")
+            db.execute(f"COPY requests TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
+    finally:
+        for left in path.parent.glob(f"{scratch.name}*"):
+            left.unlink()
 
 
 _NULLABLE = [name for name in INT_COLUMNS if name != "index"]

@@ -10,6 +10,7 @@ import math
 import os
 import resource
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,12 +23,14 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.core.seeds import derive_seed
 from seatrial.loadgen import limits
 from seatrial.loadgen.crew import Crew, WorkerReport
-from seatrial.loadgen.exchange import read_spool
+from seatrial.loadgen.exchange import Follower, RawExchange
 from seatrial.loadgen.plan import Job, Load, Target, write_columns
 from seatrial.loadgen.reading import judge
 from seatrial.loadgen.records import Builder, Ints, Records, settle_tokens
 
 EVENTS_PER_WORKER = 20_000.0
+READ_ALONG = 50_000
+"""Above so many requests answers are read during the run, so that its end is the result's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +138,12 @@ def execute(
         with Crew(jobs) as crew:
             crew.ready()
             cpu_before = _cpu_s()
+            reader = _Reader(folder, workers, target.route, keep_text=keep_text)
             start_ns, reports = crew.run(
-                lambda state: progress.amount("bench", state["finished"], plan.n, "requests")
+                lambda state: progress.amount("bench", state["finished"], plan.n, "requests"),
+                reader.some if plan.n > READ_ALONG else None,
             )
-        records = _read(folder, workers, target.route, start_ns, plan, keep_text=keep_text)
+        records = _records(reader.all(start_ns), plan)
         own_cpu_s = _cpu_s() - cpu_before
     progress.amount("bench", records.n, records.n, "requests")
     return Run(records=records, client=_client(reports, records, own_cpu_s), reports=reports)
@@ -173,14 +178,43 @@ def _lay_down(plan: Planned, folder: Path) -> None:
     write_columns(folder, columns)
 
 
-def _read(
-    folder: Path, workers: int, route: str, start_ns: int, plan: Planned, *, keep_text: bool
-) -> Records:
-    builder = Builder()
-    for number in range(workers):
-        for raw in read_spool(folder / f"worker-{number}.spool"):
-            builder.add(judge(raw, route, keep_text=keep_text))
-    records = builder.build(start_ns)
+class _Reader:
+    """Turns the workers' spools into records: after the run, or along with a long one."""
+
+    def __init__(self, folder: Path, workers: int, route: str, *, keep_text: bool) -> None:
+        self._paths = [folder / f"worker-{number}.spool" for number in range(workers)]
+        self._followers: list[Follower] = []
+        self._route = route
+        self._keep_text = keep_text
+        self._builder = Builder()
+
+    def _open(self) -> None:
+        if not self._followers:
+            self._followers = [Follower(path) for path in self._paths]
+
+    def some(self) -> None:
+        """What has come since the last call, but for half a second at most."""
+        self._open()
+        stop = time.monotonic() + 0.5
+        for follower in self._followers:
+            while time.monotonic() < stop and (found := follower.take(200)):
+                for raw in found:
+                    self._add(raw)
+
+    def all(self, start_ns: int) -> Records:
+        """The rest, and the records of everything."""
+        self._open()
+        for follower in self._followers:
+            for raw in follower.rest():
+                self._add(raw)
+        return self._builder.build(start_ns)
+
+    def _add(self, raw: RawExchange) -> None:
+        self._builder.add(judge(raw, self._route, keep_text=self._keep_text))
+
+
+def _records(records: Records, plan: Planned) -> Records:
+    """The records with what was planned beside them, and tokens settled."""
     records.plan = {
         "session": plan.session,
         "turn": plan.turn,

