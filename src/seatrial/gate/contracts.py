@@ -90,6 +90,26 @@ _declare(
 
 
 @constraint(
+    "draft_head_missing",
+    asks="Has the checkpoint the multi-token head that the method needs?",
+    needs="speculative method, num_nextn_predict_layers",
+    verdicts=("infeasible",),
+    remedy="EAGLE or a draft model, n-gram speculation, or none",
+)
+def draft_head_missing(case: Case) -> Finding | None:
+    method = case.speculative or ""
+    if not any(word in method for word in ("mtp", "nextn")) or case.model is None:
+        return None
+    if case.model.shape.draft_layers or case.model.shape.layers is None:
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{method}: the checkpoint has no multi-token prediction layers",
+        remedy="EAGLE or a draft model, n-gram speculation, or none",
+    )
+
+
+@constraint(
     "feature_missing_lora",
     asks="Does the engine serve as many adapters at once as required?",
     needs="requires.lora, facts supports lora, class support",

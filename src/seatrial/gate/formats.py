@@ -338,7 +338,7 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
         return
     fact = registered(case, name)
     if fact is None:
-        yield _unregistered(case, name)
+        yield _other_engine(case, name) or _unregistered(case, name)
         return
     where = f"{case.engine} {case.version or ''}".strip()
     says = f"{name} in {where}: {fact.value}"
@@ -375,6 +375,27 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
         yield Finding(
             verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log")
         )
+
+
+def _other_engine(case: Case, name: str) -> Finding | None:
+    """LMDeploy: an architecture that TurboMind lacks runs on its PyTorch engine, with a log line,
+    and then under that engine's rules."""
+    if case.engine != "lmdeploy" or case.known.layer != "turbomind":
+        return None
+    other = case.known.on_layer("pytorch")
+    fact, rule = other.get("architecture", name), case.known.excludes("architecture+turbomind")
+    if fact is None or fact.value != "native" or rule is None:
+        return None
+    floor = other.get("min_capability", "engine")
+    low = floor is not None and (case.capability or 999) < (floor.value or 0)
+    return Finding(
+        verdict=Verdict.INFEASIBLE if low else Verdict.DEGRADED,
+        says=f"{name} is not among TurboMind's architectures: the PyTorch engine takes over"
+        + (f" and needs compute {floor.value / 10:.1f}" if low and floor else ""),
+        facts=[fact, rule, *([floor] if low and floor else [])],
+        remedy="backend: pytorch, said openly; or another engine",
+        probe=None if low else case.probe("boot_log"),
+    )
 
 
 def _gone_later(case: Case, name: str) -> Fact | None:

@@ -84,8 +84,16 @@ class Knowledge:
         return Knowledge(self._store, engine, None, None, self.today)
 
     def supports(self, feature: str) -> Fact | None:
-        """The ``supports`` fact of a feature."""
-        return self.get("supports", feature)
+        """The ``supports`` fact of a feature: a "no" for this version outweighs a "yes" that
+        names no version."""
+        if self.facts is None:
+            return None
+        found = self.facts.get_all("supports", feature, layer=self.layer)
+        return next((f for f in found if f.value == "no"), found[0] if found else None)
+
+    def on_layer(self, layer: str) -> Knowledge:
+        """The same engine and version, the other of its two layers."""
+        return Knowledge(self._store, self.engine, self.version, layer, self.today)
 
     def excludes(self, subject: str) -> Fact | None:
         """The ``excludes`` fact of a combination."""

@@ -117,6 +117,28 @@ def _ollama(case: Case, count: int) -> Finding | None:
 
 
 @constraint(
+    "concurrency_limit_set",
+    asks="Do the candidate's own flags admit the required concurrency?",
+    needs="concurrency, max_num_seqs and its like, llama.cpp -np",
+    verdicts=("conditional",),
+    remedy="raise the flag, and the memory that goes with it",
+)
+def concurrency_limit_set(case: Case) -> Finding | None:
+    count = case.concurrency
+    own = case.set.slots if case.engine == "llama.cpp" else case.set.seqs
+    if count is None or own is None or own >= count:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"concurrency": count, "limit": own},
+        says=f"the flags admit {own} at once, {count} are required: the rest waits",
+        remedy=f"-np {count} and -c in proportion"
+        if case.engine == "llama.cpp"
+        else f"raise the limit to {count}",
+    )
+
+
+@constraint(
     "stability_under_concurrency",
     asks="Is the server known to stay up under this concurrency?",
     needs="concurrency, fact excludes concurrency+serve",
