@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from seatrial import plan
 from seatrial.bench.cell import SCHEMA as CELL
 from seatrial.bench.cell import Cell, ClientReport, Counts, Finding, Summary
 from seatrial.core.provenance import Provenance
@@ -36,10 +37,12 @@ from seatrial.decide.record import (
 from seatrial.decide.record import Measured as MeasuredArm
 from seatrial.gate.table import SCHEMA as GATE
 from seatrial.gate.table import GateRow, GateTable, Probe, Reason
+from seatrial.quality.compare import Diff, QualityResult
 from seatrial.stats.compare import Comparison, Outcome
 from seatrial.stats.interval import Interval
 from seatrial.stats.percentile import percentile, percentile_interval
 from seatrial.store import write
+from seatrial.workload.spec import Workload
 
 CASES = ("selected", "tie", "undecided", "none_feasible", "regression")
 ORIGIN = Provenance(
@@ -72,7 +75,9 @@ def make_trial(
     _json(folder / "workload.resolved.json", resolved(workload, n))
     _json(folder / "fingerprint.json", fingerprint(n))
     _json(folder / "facts.json", {"schema": "seatrial/facts/1", "facts": [fact()]})
-    write(folder / "gate.json", gate(case, hostile))
+    table = gate(case, hostile)
+    write(folder / "gate.json", table)
+    write(folder / "plan.json", plan.make(msgspec.convert(workload, Workload), table))
     measured = ids(case)
     speed = {"selected": (1.0, 0.8, 0.62), "regression": (1.0, 1.3)}.get(case, (1.0, 0.99, 1.01))
     for place, candidate in enumerate(measured):
@@ -310,7 +315,14 @@ def write_requests(path: Path, columns: dict[str, Any]) -> None:
     chosen = ", ".join(
         f"CASE WHEN bad THEN NULL ELSE {c} END AS {c}" if c in never else c for c in names
     )
-    con.execute(f"COPY (SELECT {chosen} FROM t) TO '{path}' (FORMAT parquet)")
+    more = (
+        "NULL::BIGINT AS cached_tokens, NULL::BIGINT AS session, NULL::BIGINT AS turn,"
+        " input_tokens AS planned_input_tokens, output_tokens AS planned_output_tokens,"
+        " true AS usage_given, NULL::VARCHAR AS error, 'length' AS finish_reason,"
+        " '' AS findings, CASE WHEN bad THEN []::BIGINT[]"
+        " ELSE [first_token_ns, last_token_ns] END AS event_ns"
+    )
+    con.execute(f"COPY (SELECT {chosen}, {more} FROM t) TO '{path}' (FORMAT parquet)")
     con.close()
 
 
@@ -408,17 +420,27 @@ def summary(values: Any) -> Summary:
     )
 
 
-def quality(candidate: str, place: int) -> dict[str, Any]:
-    """quality/CANDIDATE.json by the published keys."""
-    return {
-        "schema": "seatrial/quality/1",
-        "verdict": ["pass", "pass", "undecided"][place],
-        "n": 200,
-        "margin": 0.05,
-        "diff": {"low": -0.01 - place / 50, "high": 0.01 + place / 100},
-        "reference": {"candidate": "llama.cpp-b11549-f16"},
-        "candidate": {"candidate": candidate},
-    }
+def quality(candidate: str, place: int) -> QualityResult:
+    """quality/CANDIDATE.json of the real type."""
+    return QualityResult(
+        schema="seatrial/quality/1",
+        verdict=["pass", "pass", "undecided"][place],
+        n=200,
+        margin=0.05,
+        diff=Diff(low=place / 100, best=place / 80, high=place / 60),
+        reference="llama.cpp-b11549-f16",
+        candidate=candidate,
+        agreement=interval(0.93, 0.97, 0.99),
+        agreement_floor=0.9,
+        kl=interval(place / 100, place / 80, place / 60),
+        positions=1600,
+        unanswered=[],
+        worst=[("p-017", 0.4)],
+        rule="made up",
+        says="the mean KL is within its bound (invented)",
+        because="",
+        provenance=ORIGIN,
+    )
 
 
 def decision(case: str, measured: list[str], starts: int) -> Decision:

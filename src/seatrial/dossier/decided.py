@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from seatrial.dossier.flat import sentence, text_of
-from seatrial.dossier.record import Difference, PlatformRow, SloLine, Span, StepLine
+from seatrial.dossier.record import Difference, PlatformRow, QualityLine, SloLine, Span, StepLine
 from seatrial.dossier.trial import Document, Trial
 
 _OPERATING = (
@@ -94,6 +94,34 @@ def _row(key: str, unit: str, values: list[Any]) -> PlatformRow:
     return PlatformRow(
         key=key, unit=unit, values=[v if isinstance(v, Span) else None for v in values]
     )
+
+
+def quality(trial: Trial) -> list[QualityLine]:
+    """The findings of the quality check that compare with a reference."""
+    return [
+        QualityLine(
+            candidate=str(d.get("candidate", name)),
+            reference=str(d.get("reference", "")),
+            verdict=str(d.get("verdict", "")),
+            n=int(d.get("n") or 0),
+            margin=_float(d.get("margin")),
+            kl=span(d.get("kl")),
+            agreement=span(d.get("agreement")),
+            agreement_floor=_float(d.get("agreement_floor")),
+            says=sentence(d),
+        )
+        for name, d in trial.quality.items()
+        if _compares(d)
+    ]
+
+
+def quality_more(trial: Trial) -> dict[str, Document]:
+    """What else stands in quality/."""
+    return {name: d for name, d in trial.quality.items() if not _compares(d)}
+
+
+def _compares(document: Document) -> bool:
+    return isinstance(document.get("kl"), dict)
 
 
 def steps(trial: Trial) -> list[StepLine]:

@@ -211,6 +211,20 @@ class Comparability(msgspec.Struct, frozen=True, kw_only=True):
     says: str
 
 
+class QualityLine(msgspec.Struct, frozen=True, kw_only=True):
+    """The task check of one candidate against the reference; ``kl`` in nats."""
+
+    candidate: str
+    reference: str
+    verdict: str
+    n: int
+    margin: float | None
+    kl: Span | None
+    agreement: Span | None
+    agreement_floor: float | None
+    says: str
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A stage's own document: name of the file, its verdict if it has one, its flat content."""
 
@@ -256,7 +270,8 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[StepLine]
     figures: list[Figure]
     settings: Settings
-    quality: list[Section]
+    quality: list[QualityLine]
+    quality_more: list[Section]
     probes: list[Section]
     lifecycle: list[Section]
     fingerprint: list[list[str]]
