@@ -26,6 +26,7 @@ def lifecycle(
     candidate: str | None = None,
     upgrade_to: str | None = None,
     only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    endurance_s: float = 0.0,
     out: Path | None = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -40,6 +41,7 @@ def lifecycle(
     candidate: This candidate only.
     upgrade_to: The installed version to upgrade to and roll back from; the same one if left out.
     only: One of start, drain, kill, hang, restart, port, log, memory, change. May be repeated.
+    endurance_s: Seconds of steady load in search of drift; none if left out.
     out: The trial's folder; trials/NAME under the working directory if not given.
     """
     from seatrial.cli.startable import startable
@@ -72,6 +74,7 @@ def lifecycle(
                 folder=place / one.id,
                 upgrade_to=new,
                 only=only,
+                endurance_s=endurance_s,
                 progress=console.progress,
             )
             write(place / f"{one.id}.json", report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.engines import Environment, RunningEngine, Settings, settings_for
 from seatrial.lifecycle.change import upgrade_and_back
+from seatrial.lifecycle.endurance import endurance
 from seatrial.lifecycle.memory import pressure, resident_bytes
 from seatrial.lifecycle.record import (
     SCHEMA,
@@ -42,6 +43,7 @@ def run(
     settings: Settings | None = None,
     upgrade_to: Environment | None = None,
     only: Collection[str] | None = None,
+    endurance_s: float = 0.0,
     progress: Progress | None = None,
 ) -> LifecycleReport:
     """Put one candidate through its lifecycle.
@@ -51,6 +53,7 @@ def run(
         folder: takes the engines' logs; made if it is not there.
         upgrade_to: environment of the version to change to; None: the same version again.
         only: names out of ``TRIALS``; None: all.
+        endurance_s: how long to load it in search of drift; 0: not at all.
 
     Raises:
         UsageError: the candidate is a foreign endpoint, which nobody here may kill.
@@ -79,7 +82,11 @@ def run(
             book.run(trial, upgrade_to)
         else:
             book.skip(trial, "not asked for")
-    book.skip("endurance", "drift over hours is not part of this command")
+    if endurance_s > 0:
+        stage.progress.step("lifecycle", f"{name}: endurance, {endurance_s:.0f} s")
+        book.endure(endurance_s)
+    else:
+        book.skip("endurance", "not asked for: --endurance-s gives it a time")
     return book.report(name)
 
 
@@ -104,11 +111,18 @@ class _Book:
 
     def run(self, name: str, upgrade_to: Environment | None) -> None:
         """One trial; an engine that fails in it fails the trial."""
+        if name == "change":
+            self._guarded(name, lambda: self._change(upgrade_to))
+        else:
+            self._guarded(name, getattr(self, f"_{name}"))
+
+    def endure(self, seconds: float) -> None:
+        """The one trial whose length the caller chooses."""
+        self._guarded("endurance", lambda: self._endurance(seconds))
+
+    def _guarded(self, name: str, trial: Callable[[], None]) -> None:
         try:
-            if name == "change":
-                self._change(upgrade_to)
-            else:
-                getattr(self, f"_{name}")()
+            trial()
         except EngineError as error:
             self.trials.append(
                 Trial(
@@ -187,6 +201,14 @@ class _Book:
             self.skip("memory", "no cgroup may be made here")
             return
         self.trials.append(_yes_or_no("memory_pressure", found["answers"], found))
+
+    def _endurance(self, seconds: float) -> None:
+        with self.stage.start("endurance") as engine:
+            self._first(engine)
+            found = endurance(self.stage, engine, seconds)
+        unfinished = sum(n for fate, n in found["fates"].items() if fate != "finished")
+        good = found["alive_at_the_end"] and unfinished == 0
+        self.trials.append(_yes_or_no("endurance", good, found))
 
     def _change(self, upgrade_to: Environment | None) -> None:
         self.changes = up, back = upgrade_and_back(self.stage, upgrade_to)
