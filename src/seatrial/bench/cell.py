@@ -103,5 +103,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     comparability: dict[str, Any]
     provenance: Provenance
     steady: dict[str, Any] | None = None  # the steady window, see bench.steady
+    more: dict[str, Summary] = {}  # further metrics by name, see loadgen.metrics
+    by_length: list[dict[str, Any]] = []  # TTFT and E2E by quarter of input and output length
+    fluidity: float | None = None  # mean over requests, where the SLO has both targets
     assumptions: list[str] = []
     files: dict[str, str] = {}  # name -> sha256 of the files beside cell.json

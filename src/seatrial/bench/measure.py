@@ -248,6 +248,9 @@ def _cell(
         cold_start_s=dict(engine.cold_start_s),
         comparability=key,
         steady=None if window is None else msgspec.to_builtins(window),
+        more=summary.more(records),
+        by_length=summary.by_length(records),
+        fluidity=summary.fluidity(records, spec.slo),
         assumptions=assumptions,
         provenance=provenance(
             inputs={"trace": key["trace"]}, seeds={"cell": seed, "trial": spec.trial.seed}

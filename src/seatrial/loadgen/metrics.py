@@ -185,6 +185,40 @@ class ItlPerToken(Metric):
         return Tpot.of_each(records)
 
 
+class Fluidity(Metric):
+    """How steadily tokens came, against two targets (Agrawal et al., Etalon, arXiv 2407.07000).
+
+    An early token leaves slack for the next ones; a late one sets the schedule anew.
+    """
+
+    name, title, unit = "fluidity", "fluidity", "share"
+    formula = (
+        "share of tokens that came by their deadline: deadline_0 = scheduled + TTFT target, "
+        "deadline_k = max(deadline_k-1, event_k-1 if it was late) + ITL target"
+    )
+    applies = "completed, streamed requests; needs both targets"
+
+    @classmethod
+    def of_each(cls, records: Records) -> Floats:
+        """Without targets there is no fluidity: all NaN."""
+        return np.full(records.n, np.nan)
+
+    @classmethod
+    def of_targets(cls, records: Records, ttft_ms: float, itl_ms: float) -> Floats:
+        """The share of each request's events that met their deadline."""
+        out = np.full(records.n, np.nan)
+        step, first = round(itl_ms * NS_PER_MS), round(ttft_ms * NS_PER_MS)
+        for i in np.flatnonzero(records.completed & (np.diff(records.event_offsets) > 0)):
+            events = records.event_ns[records.event_offsets[i] : records.event_offsets[i + 1]]
+            deadline = int(records.ints["scheduled_ns"][i]) + first
+            met = 0
+            for event in events.tolist():
+                met += event <= deadline
+                deadline = max(deadline, event) + step
+            out[i] = met / len(events)
+        return out
+
+
 class ReceiveLateness(Metric):
     """How late the client sent."""
 
@@ -222,6 +256,7 @@ METRICS: tuple[type[Metric], ...] = (
     Tpot,
     E2e,
     NormalisedLatency,
+    Fluidity,
     ReceiveLateness,
     Connect,
 )
