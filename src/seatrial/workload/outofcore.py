@@ -31,8 +31,8 @@ from seatrial.workload.whole import finish
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SLICE = 8_000_000
-MEMORY_LIMIT = "1GB"
+SLICE = 4_000_000
+MEMORY_LIMIT = "800MB"
 EMPTY = Histogram(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
