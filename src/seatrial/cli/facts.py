@@ -81,14 +81,19 @@ def show(
 
 
 def _absent(facts: FactSet, subjects: list[str], predicates: list[str] | None) -> list[Fact]:
-    """For a subject that no registry has: the fact that it is in none."""
+    """For a subject that nobody knows: that it is in none of the tables that were read.
+
+    Which tables are meant is said by ``--predicate``; without it a model class is recognised by
+    its name.
+    """
     found = []
+    known = {f.subject for f in facts.facts}
     for subject in subjects:
-        wanted = not predicates or "architecture" in predicates
-        if wanted and (fact := facts.architecture(subject)) and fact.value == "absent":
-            known = any(f.subject == subject for f in facts.facts)
-            if not known and fact.state == "extracted":
-                found.append(fact)
+        if subject not in known:
+            looks_like_a_class = subject[:1].isupper() and ("For" in subject or "Model" in subject)
+            wanted = predicates or (["architecture"] if looks_like_a_class else [])
+            absent = [facts.absent(predicate, subject) for predicate in wanted]
+            found += [fact for fact in absent if fact.state == "extracted"]
     return found
 
 
@@ -234,7 +239,7 @@ def _released(engine: str, index: Any, offline: bool, console: Console) -> list[
     if offline or reader is None or reader.project is None:
         return []
     try:
-        versions: list[str] = index.versions(reader.project)
+        versions = [reader.spelled(v) for v in index.versions(reader.project)]
     except PrerequisiteError as error:
         console.warn(f"{error.what}; answering from the versions at hand")
         return []
@@ -291,9 +296,9 @@ def _sync_index(
     engines: list[str] | None, console: Console, binaries: bool
 ) -> list[dict[str, Any]]:
     from seatrial.facts import version as order
-    from seatrial.facts.extract.registry import EXTRACTORS
+    from seatrial.facts.extract.registry import EXTRACTORS, extractor
     from seatrial.facts.reach.index import Index
-    from seatrial.facts.sync import keep, read_release
+    from seatrial.facts.sync import keep, on_index, read_release
 
     index = Index()
     wanted = engines or [e.engine for e in EXTRACTORS.values() if e.project]
@@ -301,9 +306,8 @@ def _sync_index(
     for text in wanted:
         engine, version = _split(text)
         if version is None:
-            project = EXTRACTORS[engine].project if engine in EXTRACTORS else None
-            final = [v for v in index.versions(project or engine) if not order.is_prerelease(v)]
-            version = final[-1]
+            known = index.versions(on_index(extractor(engine)))
+            version = [v for v in known if not order.is_prerelease(v)][-1]
         file = read_release(engine, version, index, binaries=binaries, progress=console.progress)
         done.append(_synced(file, keep(file)))
     console.note(f"{index.client.requests} requests, {index.client.bytes_in} bytes in")

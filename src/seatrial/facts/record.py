@@ -75,7 +75,7 @@ RANK: dict[str, int] = {
 EXPIRY_DAYS = 14
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a claim stands.
 
     Attributes:
@@ -100,7 +100,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     member_checked: bool = False
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
+class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One claim.
 
     Attributes:

@@ -195,25 +195,32 @@ class FactSet:
         where they were not. Whether an absent one can run through a generic class is the fact
         with the subject ``*``.
         """
-        found = self.get("architecture", name, layer=layer)
-        if found is not None:
-            return found
-        known = self.knows("architecture")
-        example = next((f for f in self.facts if f.predicate == "architecture"), None)
+        return self.get("architecture", name, layer=layer) or self.absent(
+            "architecture", name, layer=layer
+        )
+
+    def absent(self, predicate: str, subject: str, *, layer: str | None = None) -> Fact:
+        """The fact that a subject is in none of the tables that were read for a predicate.
+
+        Unresolved, not extracted, where no table was read: then nobody knows.
+        """
+        known = self.knows(predicate)
+        example = next((f for f in self.facts if f.predicate == predicate), None)
+        day = self.file.verified_on if self.file else ""
         return Fact(
-            id=fact_id(self.engine, self.version, "architecture", name, "absent", None, layer),
+            id=fact_id(self.engine, self.version, predicate, subject, "absent", None, layer),
             engine=self.engine,
             version=self.version,
-            subject=name,
-            predicate="architecture",
+            subject=subject,
+            predicate=predicate,
             value="absent",
             condition=None,
             layer=layer,
             state="extracted" if known else "unresolved",
-            source=example.source if known and example else _nowhere(),
+            source=_table_of(example) if known and example else _nowhere(),
             extractor=self.file.extractor if self.file else "hand",
-            verified_on=self.file.verified_on if self.file else "",
-            expires=expiry(self.file.verified_on) if self.file else "",
+            verified_on=day,
+            expires=expiry(day) if day else "",
             detail={"why": "in none of the tables" if known else "no table was read"},
         )
 
@@ -387,6 +394,11 @@ class FactStore:
         """Close the archive; the store cannot be used afterwards."""
         if self._archive is not None:
             self._archive.close()
+
+
+def _table_of(fact: Fact) -> Source:
+    """The place of a table, not of one of its lines."""
+    return msgspec.structs.replace(fact.source, line=None)
 
 
 def _nowhere() -> Source:

@@ -55,6 +55,19 @@ def choose(files: list[ReleaseFile], prefer: str) -> ReleaseFile:
     return ranked[0]
 
 
+def on_index(reader: Extractor) -> str:
+    """The engine's project on the index. Raises PrerequisiteError if it has none."""
+    if reader.project is None:
+        raise PrerequisiteError(
+            f"{reader.engine} is not released on a package index",
+            where=reader.engine,
+            unchanged="the facts at hand are as they were",
+            remedy="check out its source, then: seatrial facts sync "
+            f"{reader.engine}==VERSION --from FOLDER",
+        )
+    return reader.project
+
+
 def release_file(engine: str, version: str, index: Index) -> ReleaseFile:
     """The file on the index that an engine's facts are read from.
 
@@ -62,19 +75,13 @@ def release_file(engine: str, version: str, index: Index) -> ReleaseFile:
         UsageError: there is no such version. PrerequisiteError: the engine is not on an index.
     """
     reader = extractor(engine)
-    if reader.project is None:
-        raise PrerequisiteError(
-            f"{engine} is not released on a package index",
-            where=engine,
-            unchanged="the facts at hand are as they were",
-            remedy=f"check out its source and run seatrial facts sync {engine}==VERSION --from DIR",
-        )
-    files = [f for f in index.files(reader.project) if order.same(f.version, version)]
+    project = on_index(reader)
+    files = [f for f in index.files(project) if order.same(f.version, version)]
     if not files:
-        near = index.versions(reader.project)[-5:]
+        near = index.versions(project)[-5:]
         raise UsageError(
             f"{engine} has no version {version} on the index",
-            where=reader.project,
+            where=project,
             remedy=f"the newest are {', '.join(near)}",
         )
     return choose(files, reader.prefer)

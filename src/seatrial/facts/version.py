@@ -9,6 +9,7 @@ before all.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _PEP440 = re.compile(
     r"v?(?P<release>\d+(?:\.\d+)*)"
@@ -25,6 +26,7 @@ Key = tuple[tuple[int, ...], int, int, int, int]
 """(release, phase, number in the phase, post, dev); compares as PEP 440 orders."""
 
 
+@lru_cache(4096)
 def key(version: str) -> Key:
     """A sort key; versions that are not understood sort before all others."""
     text = version.strip()

@@ -41,7 +41,7 @@ def test_every_archive_that_zipfile_writes_reads_back(members):
     assert opened(archive(members)).read_many(members) == members
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.dictionaries(names, st.binary(max_size=300), min_size=1, max_size=4),
     st.data(),
@@ -80,6 +80,7 @@ def test_the_fatbin_scan_ends(data):
     scanner.result()
 
 
+@settings(max_examples=60)
 @given(versions, versions, versions)
 def test_versions_are_totally_ordered(a, b, c):
     assert (key(a) < key(b)) + (key(b) < key(a)) + (key(a) == key(b)) == 1
@@ -87,6 +88,7 @@ def test_versions_are_totally_ordered(a, b, c):
         assert key(a) <= key(c)
 
 
+@settings(max_examples=60)
 @given(versions, versions, versions)
 def test_a_range_is_since_up_to_until(version, since, until):
     inside = within(version, since, until)

@@ -52,9 +52,17 @@ def test_show_says_when_a_version_was_not_read(say):
     assert "facts sync vllm==0.33.7" in err
 
 
+def test_show_a_method_that_is_gone(say):
+    args = ("--subject", "deepspeedfp", "--predicate", "quantization", "--json")
+    code, out, _ = say("show", "vllm==0.33.0", *args)
+    [fact] = json.loads(out)["facts"]
+    assert code == 0
+    assert (fact["value"], fact["state"]) == ("absent", "extracted")
+
+
 def test_show_a_subject_nobody_knows_is_a_no(say):
-    code, _, _ = say("show", "vllm==0.33.0", "--subject", "xyz", "--predicate", "flag")
-    assert code == 1
+    assert say("show", "vllm==0.33.0", "--subject", "xyz")[0] == 1
+    assert say("show", "tgi", "--subject", "xyz", "--predicate", "kv_connector")[0] == 1
 
 
 def test_diff_shows_gguf_leaving(say):
@@ -108,6 +116,13 @@ def test_sync_of_something_else_is_refused(say, tmp_path):
     assert "none of its files is there" in err
 
 
+def test_sync_of_an_engine_that_is_on_no_index(say):
+    code, _, err = say("sync", "ollama")
+    assert code == 3
+    assert "--from FOLDER" in err
+    assert say("sync", "vlm")[0] == 2
+
+
 def test_export_markdown_has_a_source_for_every_cell(say):
     code, out, _ = say("export", "vllm==0.33.0", "lmdeploy==0.18.0", "--markdown")
     assert code == 0
@@ -130,7 +145,11 @@ def test_an_unknown_engine(say):
     assert "no engine called vlm" in err
 
 
-def test_doctor(capsys):
+def test_doctor(capsys, monkeypatch):
+    from seatrial.facts.reach import settings
+
+    made = settings.Settings(indexes=["https://index.invalid"], cafile=None, said_by="a test")
+    monkeypatch.setattr(settings, "read_settings", lambda: made)
     code = run(["doctor", "--json"])
     document = json.loads(capsys.readouterr().out)
     assert code in (0, 3)

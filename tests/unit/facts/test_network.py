@@ -44,4 +44,5 @@ def test_what_is_shipped_still_follows_from_its_artefact(index, tmp_path):
     store = FactStore(snapshot_path(), tmp_path)
     report = verify_version(store, "lmdeploy", "0.18.0", index)
     assert not report.hash_changed
-    assert [d for d in report.drifted if "/cuda_targets/" not in d] == []
+    assert report.drifted == []
+    assert report.same > 300

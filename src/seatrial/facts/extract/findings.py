@@ -88,7 +88,7 @@ class Source:
                 return None
             try:
                 self._modules[path] = Module(path, data)
-            except (SyntaxError, ValueError, RecursionError):
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return None
         return self._modules[path]
 

@@ -38,6 +38,7 @@ _RATIO_MAX = 1100
 _GAP = 48 << 10
 """Members closer than this are fetched in one request: a request costs more than 48 KiB."""
 _SPAN_MAX = 16 << 20
+_TOTAL_MAX = 1 << 30
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -118,6 +119,15 @@ class RangeZip:
             raise self._bad("the directory is truncated")
         if not self.entries and count:
             raise self._bad("the directory is empty")
+        self._check_overlap()
+
+    def _check_overlap(self) -> None:
+        """Members that share bytes are how a small archive claims petabytes."""
+        end = 0
+        for entry in sorted(self.entries.values(), key=lambda e: e.offset):
+            if entry.offset < end:
+                raise self._bad(f"{entry.name!r} shares its bytes with another member")
+            end = entry.offset + _LOCAL.size + entry.packed
 
     def _add(
         self, raw: bytes, fields: tuple[int, ...], extra: bytes, directory_offset: int
@@ -145,6 +155,8 @@ class RangeZip:
         for entry in wanted:
             if entry.size > limit:
                 raise self._bad(f"{entry.name!r} says it holds {entry.size} bytes")
+        if sum(e.size for e in wanted) > _TOTAL_MAX:
+            raise self._bad(f"the members asked for say they hold more than {_TOTAL_MAX} bytes")
         found: dict[str, bytes] = {}
         for span in _spans(wanted):
             start = span[0].offset
