@@ -51,9 +51,11 @@ def gate(
     all: show every engine in the terminal, also where the workload names its candidates.
     json: print the table as one JSON document.
     """
+    from seatrial.gate.what_if import changed
+
     console = Console(as_json=json)
     spec, base, traffic = _question(workload, model, gpu, count, engine, context, concurrency)
-    table = _judged(spec, base, traffic, what_if or [])
+    table = _judged(_on_disk(changed(spec, what_if or []), base, console), base, traffic)
     console.document(table)
     if explain:
         _explain(console, table, explain)
@@ -115,16 +117,27 @@ def _question(
     return loaded.spec, path.resolve().parent, traffic
 
 
-def _judged(
-    spec: Workload, base: Path, traffic: Fingerprint | None, changes: list[str]
-) -> GateTable:
+def _on_disk(spec: Workload, base: Path, console: Console) -> Workload:
+    """The workload with a hub id replaced by the folder that describes that model."""
+    import msgspec
+
+    from seatrial.model import hub
+
+    if not hub.is_hub_id(spec.model.path, base):
+        return spec
+    folder = hub.fetch(spec.model.path, spec.model.revision, progress=console.progress)
+    return msgspec.structs.replace(
+        spec, model=msgspec.structs.replace(spec.model, path=str(folder))
+    )
+
+
+def _judged(spec: Workload, base: Path, traffic: Fingerprint | None) -> GateTable:
     from seatrial import facts, hardware
     from seatrial import gate as stage
     from seatrial.engines import installed
-    from seatrial.gate.what_if import changed
 
     return stage.run(
-        changed(spec, changes),
+        spec,
         base_dir=base,
         fingerprint=traffic,
         facts=facts.load(),

@@ -41,6 +41,7 @@ from seatrial.hardware import Host
 from seatrial.model import ModelInfo
 from seatrial.model import read as read_model
 from seatrial.model.adapter import AdapterInfo, read_adapter
+from seatrial.workload.load import relative_to
 from seatrial.workload.profile import Fingerprint
 from seatrial.workload.spec import CandidateSpec, Workload
 
@@ -163,7 +164,7 @@ class Judge:
     def _model(self, path: str) -> tuple[ModelInfo | None, str | None]:
         if path not in self._models:
             try:
-                self._models[path] = (read_model(self.base_dir / path), None)
+                self._models[path] = (read_model(relative_to(self.base_dir, path)), None)
             except UsageError as error:
                 self._models[path] = (None, error.what)
             except IntegrityError as error:
@@ -183,7 +184,7 @@ class Judge:
                 if isinstance(item, dict):
                     item = item.get("path")
                 if isinstance(item, str):
-                    info = read_adapter(self.base_dir / item.rpartition("=")[2])
+                    info = read_adapter(relative_to(self.base_dir, item.rpartition("=")[2]))
                     found += [info] if info else []
         return found
 
