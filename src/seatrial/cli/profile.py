@@ -33,11 +33,21 @@ def profile(
 
     Parameters
     ----------
-    trace: CSV, JSON lines, JSON; gzip, bzip2, xz, zstd and tar are read through.
-    format: Force a reader (see `seatrial trace formats`).
-    map: Columns of a CSV or JSON lines file: arrival=COL,input_tokens=COL,output_tokens=COL,...
-    out: Also write the fingerprint to this file.
-    html: Also write a page with figures to this file (drawn with the extra `charts`).
+    trace
+        CSV, JSON lines, JSON, Parquet; gzip, bzip2, xz, zstd and tar are read through.
+    format
+        Force a reader: azure-csv, mooncake, vidur, claude-sessions, lmcache-agents, lengths,
+        lmsys-lora, semantic-router, otel, parquet, generic, servegen.
+        Untested, written without a real sample: burstgpt, qwen-bailian, ragpulse, openai-batch,
+        litellm, langfuse, helicone, vllm-log, sglang, tgi, llama.cpp, ollama, envoy-ai-gateway,
+        kong, portkey, access-log, aiperf, guidellm, vllm-bench.
+    map
+        Columns of a CSV, JSON lines or Parquet file:
+        arrival=COL,input_tokens=COL,output_tokens=COL,session=COL,...
+    out
+        Also write the fingerprint to this file.
+    html
+        Also write a page with figures to this file (drawn with the extra `charts`).
     """
     from seatrial.core.errors import UsageError
     from seatrial.store import write, write_bytes

@@ -59,12 +59,18 @@ def slice_trace(
 
     Parameters
     ----------
-    trace: File, glob or folder.
-    out: Where to write it: .jsonl (Mooncake rows) or .csv (seconds and lengths).
-    minutes: Length of the part, chosen by the rule.
-    requests: That many requests from --start on, in place of minutes.
-    start: Seconds from the first arrival.
-    rule: representative: least unlike the whole in rate and lengths; busiest; first.
+    trace
+        File, glob or folder.
+    out
+        Where to write it: .jsonl (Mooncake rows) or .csv (seconds and lengths).
+    minutes
+        Length of the part, chosen by the rule.
+    requests
+        That many requests from --start on, in place of minutes.
+    start
+        Seconds from the first arrival.
+    rule
+        representative: least unlike the whole in rate and lengths; busiest; first.
     """
     from seatrial import trace as traces
     from seatrial.core.errors import UsageError
@@ -104,13 +110,20 @@ def synth(
 
     Parameters
     ----------
-    trace: File, glob or folder to learn from; a folder of ServeGen's clients too.
-    out: Where to write it: .jsonl (Mooncake rows) or .csv (seconds and lengths).
-    minutes: Length; as long as the source if not given (10 for ServeGen's clients).
-    rate_factor: Everything that many times as fast.
-    users_factor: That many times the sessions in the same time.
-    model: Of the arrivals; auto takes the one whose burstiness is nearest.
-    seed: The same seed gives the same trace.
+    trace
+        File, glob or folder to learn from; a folder of ServeGen's clients too.
+    out
+        Where to write it: .jsonl (Mooncake rows) or .csv (seconds and lengths).
+    minutes
+        Length; as long as the source if not given (10 for ServeGen's clients).
+    rate_factor
+        Everything that many times as fast.
+    users_factor
+        That many times the sessions in the same time.
+    model
+        Of the arrivals; auto takes the one whose burstiness is nearest.
+    seed
+        The same seed gives the same trace.
     """
     from seatrial import trace as traces
     from seatrial.core.errors import UsageError

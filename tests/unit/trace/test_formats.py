@@ -12,6 +12,7 @@ import pytest
 
 from seatrial import trace
 from seatrial.cli.main import run
+from seatrial.cli.profile import profile
 from seatrial.trace.formats import readers
 from seatrial.trace.table import Blocks, RequestTable
 from seatrial.workload import fingerprint
@@ -169,3 +170,14 @@ def test_untested_readers_say_so() -> None:
     tested = {reader.id for reader in readers().values() if reader.tested}
     assert {"azure-csv", "mooncake", "claude-sessions", "otel", "generic"} <= tested
     assert not {"litellm", "kong", "burstgpt"} & tested
+
+
+def test_help_names_every_reader_and_marks_the_untested(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = " ".join((profile.__doc__ or "").split())
+    tested, untested = text.split("Untested, written without a real sample:")
+    for reader in readers().values():
+        assert reader.id in (tested if reader.tested else untested.split(" map ")[0])
+    assert run(["profile", "--help"]) == 0
+    assert "Untested" in capsys.readouterr().out
