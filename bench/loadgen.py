@@ -114,6 +114,31 @@ def environment(name: str, packages: list[str], *, deps: bool = True) -> Path:
     return place
 
 
+def tokenizer(folder: Path) -> Path:
+    """A tokenizer of a thousand words in a folder: those clients insist on one, and on no hub."""
+    place = folder / "tokenizer"
+    place.mkdir(exist_ok=True)
+    vocabulary = {"[UNK]": 0, **{f"w{i}": i for i in range(1, 1000)}}
+    model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}
+    none = dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder"))
+    value = {"version": "1.0", "added_tokens": [], **none,
+             "pre_tokenizer": {"type": "WhitespaceSplit"}, "model": model}  # fmt: skip
+    (place / "tokenizer.json").write_text(json.dumps(value))
+    about = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "[UNK]",
+             "model_max_length": 100_000}  # fmt: skip
+    (place / "tokenizer_config.json").write_text(json.dumps(about))
+    return place
+
+
+_RUST = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("_bench", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module.run_argv(["sglang-bench", *sys.argv[2:]])
+"""
+
+
 def seatrial(task: Task) -> Reading:
     """Ours: the load generator itself, its own account of its CPU."""
     from seatrial.loadgen.body import BodyStyle, Sampling, make_body
@@ -164,7 +189,8 @@ def vllm(task: Task) -> Reading:
         out = part.folder / "vllm.json"
         command = [str(place / "bin" / "vllm"), "bench", "serve", "--backend", "openai-chat",
                    "--base-url", part.url, "--endpoint", "/v1/chat/completions",
-                   "--model", "truth", "--dataset-name", "random", "--skip-tokenizer-init",
+                   "--model", "truth", "--dataset-name", "random",
+                   "--tokenizer", str(tokenizer(part.folder)),
                    "--random-input-len", "8", "--random-output-len", str(part.tokens),
                    "--num-prompts", str(part.requests), "--max-concurrency", str(part.streams),
                    "--ignore-eos", "--save-result", "--result-filename", str(out)]  # fmt: skip
@@ -179,15 +205,17 @@ def vllm(task: Task) -> Reading:
 def sglang(task: Task) -> Reading:
     """SGLang's Rust client out of its wheel, without the engine's dependencies."""
     place = environment("sglang", ["sglang==0.5.23"], deps=False)
-    found = [p for p in place.rglob("*sglang-bench*") if p.is_file() and os.access(p, os.X_OK)]
+    found = list(place.rglob("rust_extensions/_bench*.so"))
     if not found:
-        raise RuntimeError("the wheel holds no executable sglang-bench")
+        raise RuntimeError("the wheel holds no Rust client")
+    start = [str(place / "bin" / "python"), "-c", _RUST, str(found[0])]
 
     def once(part: Task) -> tuple[float, dict[str, Any]]:
         out = part.folder / "sglang.jsonl"
         out.unlink(missing_ok=True)
-        command = [str(found[0]), "--backend", "vllm-chat", "--base-url", part.url,
+        command = [*start, "--backend", "vllm-chat", "--base-url", part.url,
                    "--model", "truth", "--dataset-name", "random-ids",
+                   "--tokenizer", str(tokenizer(part.folder)), "--random-range-ratio", "1.0",
                    "--random-input-len", "8", "--random-output-len", str(part.tokens),
                    "--num-prompts", str(part.requests), "--max-concurrency", str(part.streams),
                    "--output-file", str(out)]  # fmt: skip
@@ -210,7 +238,7 @@ def aiperf(task: Task) -> Reading:
                    "--url", part.url, "--endpoint-type", "chat", "--streaming",
                    "--concurrency", str(part.streams), "--request-count", str(part.requests),
                    "--output-tokens-mean", str(part.tokens), "--synthetic-input-tokens-mean", "8",
-                   "--tokenizer", "builtin", "--artifact-dir", str(out),
+                   "--tokenizer", str(tokenizer(part.folder)), "--artifact-dir", str(out),
                    "--ui", "none"]  # fmt: skip
         cpu, _ = run_tree(command)
         path = next(out.rglob("profile_export_aiperf.json"))

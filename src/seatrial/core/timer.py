@@ -61,16 +61,29 @@ class Timer:
         """Fire at ``due_ns`` of ``time.perf_counter_ns``'s clock; at once if that is past."""
         self._due_ns = due_ns
         if self.exact:
-            due = max(due_ns, 1)
-            spec = _Itimerspec(_Timespec(0, 0), _Timespec(due // NS_PER_S, due % NS_PER_S))
-            self._libc.timerfd_settime(
-                self._fd, _TFD_TIMER_ABSTIME, ctypes.byref(spec), ctypes.c_void_p(None)
-            )
+            self._arm(max(due_ns, 1), 0)
             return
         if self._handle is not None:
             self._handle.cancel()
         wait_ns = max(0, due_ns - time.perf_counter_ns())
         self._handle = self._loop.call_later((wait_ns + NS_PER_MS // 2) / NS_PER_S, self._late)
+
+    def every(self, interval_ns: int) -> None:
+        """Fire again and again from now on, until ``stop``; only where ``exact``."""
+        self._arm(time.perf_counter_ns() + interval_ns, interval_ns)
+
+    def stop(self) -> None:
+        """Fire no more until set again; only where ``exact``."""
+        self._arm(0, 0)
+
+    def _arm(self, due_ns: int, interval_ns: int) -> None:
+        spec = _Itimerspec(
+            _Timespec(interval_ns // NS_PER_S, interval_ns % NS_PER_S),
+            _Timespec(due_ns // NS_PER_S, due_ns % NS_PER_S),
+        )
+        self._libc.timerfd_settime(
+            self._fd, _TFD_TIMER_ABSTIME, ctypes.byref(spec), ctypes.c_void_p(None)
+        )
 
     def _fired(self) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 _clock = time.perf_counter_ns
 _TIMESTAMPNS = 35  # SO_TIMESTAMPNS of asm-generic/socket.h: not in Python's socket module
 _unpack = struct.Struct("qq").unpack
-READ_BYTES = 16_384
+READ_BYTES = 4096
 _TICK_NS = 1_000_000
-_BATCH = 4096
+_BATCH = 256
 _RESYNC_NS = 100_000_000
+_QUIET_TICKS = 8
 
 
 class WallOffset:
@@ -73,6 +74,7 @@ class Reactor:
         self._offset = WallOffset()
         self._timer = Timer(loop, self._tick)
         self._listening = False
+        self._quiet = 0
         self.kernel_stamps = _can_stamp()
         self.delays_ns = array("q")
         self._listen()
@@ -104,13 +106,20 @@ class Reactor:
         if self._drain() and self.kernel_stamps and self._timer.exact:
             self._loop.remove_reader(self._epoll.fileno())
             self._listening = False
-            self._timer.set(_clock() + _TICK_NS)
+            self._quiet = 0
+            self._timer.every(_TICK_NS)
 
     def _tick(self) -> None:
-        """Read what came in the last millisecond; after an empty tick wait for the sockets."""
-        if self._drain():
-            self._timer.set(_clock() + _TICK_NS)
-        else:
+        """Read what came in the last millisecond; after some empty ones wait for the sockets."""
+        found = self._drain()
+        while found == _BATCH:
+            found = self._drain()
+        if found:
+            self._quiet = 0
+            return
+        self._quiet += 1
+        if self._quiet > _QUIET_TICKS:
+            self._timer.stop()
             self._listen()
 
     def _drain(self) -> int:
