@@ -1,6 +1,9 @@
 """Simulated requests per CPU second: our loops side by side, and equal results.
 
-    python bench/sim.py [--requests N]
+    python bench/sim.py [--requests N] [--peer PYTHON]
+
+PYTHON is an interpreter with vllm-sr-sim installed (python -m venv X; X/bin/pip install --pre
+vllm-sr-sim): it is then timed on the same requests, side by side (bench/sim_peer.py).
 
 The load is the one on which other simulators were timed on such a machine (Poisson, mean 1155
 input and 211 output tokens; published beside it: Vidur 915 to 1277 requests per CPU second, BLIS
@@ -12,7 +15,10 @@ from __future__ import annotations
 
 import argparse
 import resource
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -41,7 +47,9 @@ def main() -> None:
     """Time, compare, print a table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--requests", type=int, default=1_000_000)
-    n = parser.parse_args().requests
+    parser.add_argument("--peer", type=Path)
+    asked = parser.parse_args()
+    n = asked.requests
     small = poisson(min(n // 10, 2000), RATE, 1155, 211, seed=1)
     kind = "numba" if compiled() else "plain Python (extra fast is not installed)"
     print(f"fast loop: {kind}")
@@ -66,8 +74,20 @@ def main() -> None:
             f"{rate / VIDUR_BEST:6.0f} x Vidur   {n:,} requests in {seconds:.1f} CPU s   "
             f"largest relative difference {gap:.1e}"
         )
+    if asked.peer:
+        peer(asked.peer, min(n, 100_000))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak:.0f} MiB (one piece of the trace and the queue at a time)")
+
+
+def peer(python: Path, n: int) -> None:
+    """vllm-sr-sim on the same requests, for a fleet that is loaded like our engine."""
+    load = poisson(n, RATE * 12, 1155, 211, seed=1)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "load.npz"
+        np.savez(file, arrival=load.arrival, input=load.input, output=load.output)
+        here = Path(__file__).with_name("sim_peer.py")
+        subprocess.run([str(python), str(here), str(file), "24"], check=True)
 
 
 def poisson_piece(index: int, n: int) -> object:
