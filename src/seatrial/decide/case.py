@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seatrial.bench.cell import Cell
 from seatrial.decide.coldstart import cold_start_s
@@ -18,7 +19,7 @@ from seatrial.decide.comparability import kind_of
 from seatrial.decide.constraints import QualityLike
 from seatrial.decide.cost import cost_of, operating_of
 from seatrial.decide.record import ComparisonKind, Cost, Measured, Operating
-from seatrial.decide.requests import Columns, start_values
+from seatrial.decide.requests import Columns, completed, start_values
 from seatrial.plan.objective import LATENCIES
 from seatrial.plan.record import Plan
 from seatrial.workload.spec import Workload
@@ -77,9 +78,11 @@ def gather(
     }
     caveats: list[str] = []
     read = _shared({n: [requests(c) for c in mine[n]] for n in names}, caveats)
+    common = _completed_everywhere(read, caveats)
     metrics = [*METRICS, *_slo_metrics(spec)]
     values = {
-        (name, cell.start): start_values(columns, spec.slo, metrics) | _from_summary(cell, spec)
+        (name, cell.start): start_values(columns, spec.slo, metrics, common)
+        | _from_summary(cell, spec)
         for name in names
         for cell, columns in zip(mine[name], read[name], strict=True)
     }
@@ -165,6 +168,33 @@ def _from_summary(cell: Cell, spec: Workload) -> dict[str, float]:
     if spec.slo.itl_ms and cell.goodput is not None:
         found["goodput"] = cell.goodput
     return found
+
+
+MOSTLY = 0.9
+
+
+def _completed_everywhere(
+    read: Mapping[str, Sequence[Columns]], caveats: list[str]
+) -> NDArray[np.bool_] | None:
+    """Which requests completed in every start of every candidate that completes most of them.
+
+    A candidate that completes fewer than MOSTLY of its requests has lost on goodput; it does not
+    take the others' requests out of the comparison.
+    """
+    usual = [found for found in read.values() if found and _completion(found) >= MOSTLY]
+    if not usual:
+        return None
+    kept = np.logical_and.reduce([completed(columns) for found in usual for columns in found])
+    if not kept.all():
+        caveats.append(
+            f"latencies are compared over the {int(kept.sum())} of {kept.size} requests that"
+            " completed in every start; failures count in goodput and against the SLOs"
+        )
+    return np.asarray(kept)
+
+
+def _completion(found: Sequence[Columns]) -> float:
+    return float(np.mean([completed(columns).mean() for columns in found]))
 
 
 def _slo_metrics(spec: Workload) -> list[str]:

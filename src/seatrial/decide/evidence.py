@@ -18,7 +18,7 @@ def starts_needed(found: Comparison, planned: int) -> int | None:
 
     Half of the interval's width shrinks with the root of the number of starts and with the level's
     quantile. None when even EXTENSION times the planned starts would not do: the difference then
-    lies too near the margin for this noise.
+    lies too near the margin for this much noise between starts.
     """
     from scipy.special import stdtrit
 
@@ -57,8 +57,8 @@ def for_open(
     if far:
         says += (
             f"; for {', '.join(f'{p.a} against {p.b}' for p in far)} even {EXTENSION} times the"
-            " starts may not do: their difference is close to the margin, and either choice then"
-            " loses little"
+            " starts may not do: the starts differ too much among themselves for a difference of"
+            " this size"
         )
     return request(list(wanted.values()), minutes_per_cell, says, extend_to=target)
 

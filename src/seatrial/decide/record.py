@@ -31,8 +31,8 @@ class ComparisonKind(msgspec.Struct, frozen=True, kw_only=True):
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured of one candidate; ``start_values`` are one row per valid start.
 
-    Values are in the metric's unit over the requests that all compared cells completed; a
-    percentile is over every offered request, one that failed counts as never answered (null).
+    Values are in the metric's unit; latencies over the requests that completed in every start of
+    every candidate (what is compared), goodput over all that were offered.
     """
 
     candidate: str

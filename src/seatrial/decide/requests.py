@@ -2,9 +2,11 @@
 
 What a cell says of itself in its summary is for people; the decision goes back to the requests.
 Definitions are those of docs/method/metrics.md (TTFT and E2E from the scheduled time, E2E to the
-last token). Percentiles here are over every offered request, save those cancelled by plan or still
-in flight when the window ended: one that failed, was cut or timed out never gave its answer, and
-counts as infinitely late. ITL is per event, not per request: it is read from the cell's summary.
+last token). Two readings of a latency are kept apart. Against an SLO every offered request counts,
+save those cancelled by plan or in flight when the window ended: one that failed, was cut or timed
+out never gave its answer, and is infinitely late. Between candidates the *same* requests are
+compared: those that completed in every start of every candidate (failures have already been held
+against goodput). ITL is per event, not per request: it is read from the cell's summary.
 """
 
 from __future__ import annotations
@@ -107,11 +109,19 @@ def meets_every_slo(columns: Columns, slo: Slo) -> NDArray[np.bool_]:
         if loosest:
             with np.errstate(invalid="ignore"):
                 good = good & ~(columns[column] / 1e6 > max(loosest))
+            if name == "ttft_ms":  # completed without any content: no first token ever came
+                good = good & ~np.isnan(columns[column])
     return np.asarray(good[offered(columns)])
 
 
-def start_values(columns: Columns, slo: Slo, metrics: Sequence[str]) -> dict[str, float]:
-    """metric -> value of one start; NaN where it has none, infinite where failures reach it."""
+def start_values(
+    columns: Columns, slo: Slo, metrics: Sequence[str], shared: NDArray[np.bool_] | None = None
+) -> dict[str, float]:
+    """metric -> value of one start; NaN where it has none.
+
+    Args:
+        shared: requests over which latencies are taken; all that completed if None.
+    """
     values: dict[str, float] = {}
     for metric in metrics:
         name, _, key = metric.partition(".")
@@ -121,7 +131,9 @@ def start_values(columns: Columns, slo: Slo, metrics: Sequence[str]) -> dict[str
         elif metric == "output_tokens_per_s":
             values[metric] = output_tokens_per_s(columns)
         elif name in LATENCY_COLUMNS:
-            values[metric] = _latency_value(latency_ms(columns, name), key)
+            kept = completed(columns) if shared is None else completed(columns) & shared
+            found = columns[LATENCY_COLUMNS[name]][kept] / 1e6
+            values[metric] = latency_value(found[~np.isnan(found)], key)
     return values
 
 
@@ -134,7 +146,8 @@ def output_tokens_per_s(columns: Columns) -> float:
     return float(columns["output_tokens"][done].sum() / span_ns * 1e9) if span_ns > 0 else np.nan
 
 
-def _latency_value(values: NDArray[np.float64], key: str) -> float:
+def latency_value(values: NDArray[np.float64], key: str) -> float:
+    """``mean``, ``max`` or a named percentile; NaN of nothing."""
     if not values.size:
         return float("nan")
     if key == "mean":

@@ -21,9 +21,9 @@ from seatrial.decide.requests import (
     Columns,
     completed,
     latency_ms,
+    latency_value,
     offered,
     output_tokens_per_s,
-    start_values,
 )
 from seatrial.stats.interval import Interval, proportion_interval
 from seatrial.stats.mean import mean_interval
@@ -49,7 +49,7 @@ def check_slos(
         return []
     for name in LATENCY_COLUMNS:
         for key, limit in sorted((getattr(slo, name) or {}).items()):
-            checks.append(_latency(candidate, f"{name}.{key}", float(limit), starts, spec))
+            checks.append(_latency(candidate, f"{name}.{key}", float(limit), starts))
     for key, limit in sorted((slo.itl_ms or {}).items()):
         metric = f"itl_ms.{key}"
         found = [v.get(metric, np.nan) for v in values]
@@ -69,9 +69,7 @@ def check_slos(
     return checks
 
 
-def _latency(
-    candidate: str, slo: str, limit: float, starts: Sequence[Columns], spec: Workload
-) -> SloCheck:
+def _latency(candidate: str, slo: str, limit: float, starts: Sequence[Columns]) -> SloCheck:
     name, _, key = slo.partition(".")
     per_start = [latency_ms(c, name) for c in starts]
     if key == "mean":
@@ -81,8 +79,8 @@ def _latency(
         return _mean(candidate, slo, limit, means, -1)
     q = 1.0 if key == "max" else QS[key]
     shares = [float((v <= limit).mean()) for v in per_start if v.size]
-    values = [start_values(c, spec.slo, [slo])[slo] for c in starts]
-    value = float(np.median(values))
+    values = [latency_value(v, key) for v in per_start if v.size]
+    value = float(np.median(values)) if values else np.nan
     n = sum(v.size for v in per_start)
     return _share(candidate, slo, limit, q, shares, n, value)
 

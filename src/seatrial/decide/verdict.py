@@ -84,12 +84,21 @@ def _nobody_left(
     unsettled = [row for row in gate.candidates if row.verdict in _OPEN and row.role == "candidate"]
     reasons = [f"{e.candidate} is out: {e.says}; it would take: {e.remedy}" for e in excluded]
     for row in gate.candidates:
-        if row.candidate not in contenders and row.reasons:
+        if row.candidate not in contenders and row.reasons and row.role == "candidate":
             first = row.reasons[0]
             reasons.append(
                 f"{row.candidate} is {row.verdict} by {first.constraint}: {first.says};"
                 f" it would take: {first.remedy or 'nothing known'}"
             )
+    others = [
+        f"{row.candidate} ({row.verdict}: {row.reasons[0].remedy or row.reasons[0].says})"
+        for row in gate.candidates
+        if row.role not in ("candidate", "study", "reference")
+        and row.verdict in _OPEN
+        and row.reasons
+    ]
+    if others:
+        reasons.append(f"not named in the workload and not refused: {'; '.join(others)}")
     if not unsettled:
         return Verdict("none_feasible", reasons=reasons or ["no candidate was named"])
     cells = [
@@ -123,7 +132,10 @@ def _unmeasured(case: Case, names: Sequence[str]) -> Verdict:
 def _open_race(case: Case, race: Standing) -> Verdict:
     pairs = _last_pairs(race)
     reasons = [_open_pair(c) for c in pairs]
-    if not pairs:
+    blind = [name for name in race.open if name not in {c.b for c in pairs}]
+    if race.looks:
+        reasons += [f"{name} has a start without a value to compare: it is open" for name in blind]
+    if not pairs and not race.looks:
         have = {name: len(case.cells[name]) for name in [race.leader, *race.open] if name}
         reasons = [
             "no comparison could be made: "

@@ -59,7 +59,6 @@ def make(
         schema=SCHEMA,
         seed=spec.trial.seed,
         starts=spec.trial.starts,
-        measured_to=spec.trial.starts,
         rule=_rule(spec),
         survivors=[_arm(row) for row in arms],
         left_out=[_left_out(row) for row in gate_table.candidates if row not in arms],
@@ -93,7 +92,7 @@ def extend(plan: Plan, starts: int) -> Plan:
     expected = None if plan.minutes_per_cell is None else plan.minutes_per_cell * len(cells)
     return msgspec.structs.replace(
         plan,
-        measured_to=starts,
+        extended_to=starts,
         cells=cells,
         reserve=order[len(cells) :],
         expected_minutes=expected,

@@ -92,14 +92,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     ``cells`` is the whole planned order; a sequential stop may end it early. ``reserve`` goes on in
     the same order: repeats of void cells and starts added for an outlying one are taken from it.
-    ``starts`` is what the error budget was laid out for and never changes; ``measured_to`` is how
-    many starts of each are in ``cells``: more after an extension.
+    ``starts`` is what the error budget was laid out for and never changes; ``extended_to`` is how
+    many starts of each are in ``cells`` after an extension, ``measured_to`` in any case.
     """
 
     schema: str
     seed: int
     starts: int
-    measured_to: int
+    extended_to: int | None = None
     rule: Rule
     survivors: list[PlannedArm]
     left_out: list[LeftOut]
@@ -111,6 +111,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     fits_budget: bool | None
     notes: list[str]
     provenance: Provenance
+
+    @property
+    def measured_to(self) -> int:
+        """Starts of each candidate in ``cells``."""
+        return self.extended_to or self.starts
 
     @property
     def contenders(self) -> list[str]:

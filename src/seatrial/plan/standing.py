@@ -149,7 +149,13 @@ def _look(
             unsure = []
         state.leader = leader
         rest = [name for name in group if name != leader]
-        found = [versus(link, leader, name, kept, margin, level) for name in [*rest, *unsure]]
+        blind = [name for name in [*rest, *unsure] if not _usable(link, kept, leader, name)]
+        state.open.extend(blind)
+        found = [
+            versus(link, leader, name, kept, margin, level)
+            for name in [*rest, *unsure]
+            if name not in blind
+        ]
         decided = holm_outcomes(found, level)
         state.comparisons.extend(decided)
         state.worse.update({c.b: c for c in decided if c.outcome is Outcome.BETTER})
@@ -162,6 +168,11 @@ def _look(
         state.open.extend(c.b for c in others if c.b not in unsure)
     state.open.extend(unsure)
     state.equivalent = group[1:]
+
+
+def _usable(link: Objective, kept: Arms, *names: str) -> bool:
+    """Whether every start of these candidates has a value on this metric."""
+    return all(bool(np.isfinite(series(kept[name], link)).all()) for name in names)
 
 
 def versus(

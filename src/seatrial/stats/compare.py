@@ -119,12 +119,12 @@ def contrast(y: ArrayLike, is_a: ArrayLike, position: ArrayLike) -> Contrast:
     parts, dfs = [], []
     for mine in (arm, ~arm):
         own_df = float(np.diag(r)[mine].sum())
-        parts.append((w[mine] @ w[mine]) * (residual[..., mine] ** 2).sum(axis=-1) / own_df)
+        squares = np.asarray((residual[..., mine] ** 2).sum(axis=-1))
+        parts.append((w[mine] @ w[mine]) * squares / own_df)
         dfs.append(own_df)
-    total = parts[0] + parts[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        df = total**2 / (parts[0] ** 2 / dfs[0] + parts[1] ** 2 / dfs[1])
-    df = np.where(total > 0, df, dfs[0] + dfs[1])
+    total = np.asarray(parts[0] + parts[1])
+    share = np.divide(parts[0], total, out=np.full_like(total, 0.5), where=total > 0)
+    df = 1 / (share**2 / dfs[0] + (1 - share) ** 2 / dfs[1])  # of shares: squares underflow
     return Contrast(np.asarray(values @ w), np.sqrt(total), df)
 
 

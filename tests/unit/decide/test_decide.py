@@ -152,9 +152,9 @@ def test_every_step_names_its_inputs_by_hash(make_trial: Any) -> None:
 
 def test_the_same_inputs_give_the_same_decision(make_trial: Any) -> None:
     trial = make_trial({"a": 1.0, "b": 1.3})
-    trial_reversed = make_trial({"a": 1.0, "b": 1.3})
-    trial_reversed.cells.reverse()
-    one, two = decide(**trial.kwargs()), decide(**trial_reversed.kwargs())
+    one = decide(**trial.kwargs())
+    trial.cells.reverse()
+    two = decide(**trial.kwargs())
     same = msgspec.structs.replace(two, provenance=one.provenance)
     assert msgspec.json.encode(one) == msgspec.json.encode(same)
 
@@ -226,3 +226,24 @@ def test_every_decision_can_be_read_back(make_trial: Any, starts: int, fail: flo
     found = decide(**trial.kwargs())
     again = msgspec.json.decode(msgspec.json.encode(found), type=Decision)
     assert again.outcome == found.outcome
+
+
+def test_a_failed_request_does_not_void_the_latency_comparison(make_trial: Any) -> None:
+    trial = make_trial({"a": 1.0, "b": 1.3}, requests=100, starts=3)
+    trial.columns["b", 2]["status"][4] = "failed"
+    found = decide(**trial.kwargs())
+    assert any("99 of 100 requests" in c for c in found.caveats)
+    latency = [c for c in found.comparisons if c.metric == "ttft_ms.p95"]
+    assert latency[0].outcome == "better"
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Decision).margin == 0.03
+
+
+def test_a_start_without_values_leaves_its_candidate_open(make_trial: Any) -> None:
+    trial = make_trial({"a": 1.0, "b": 1.0, "c": 1.0}, requests=100, starts=3, slo=Slo())
+    for name in ("a", "b", "c"):
+        trial.columns[name, 1]["e2e_ns"][:] = 1e8
+    trial.columns["b", 2]["e2e_ns"][:] = float("nan")
+    found = decide(**trial.kwargs())
+    assert found.outcome == "undecided"
+    assert any("b has a start without a value" in r for r in found.reasons)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Decision)

@@ -40,5 +40,5 @@ def test_extending_keeps_the_plan_before_it(make_plan: Any, tmp_path: Path) -> N
     before = (tmp_path / "plan.json").read_bytes()
     assert run(["plan", str(tmp_path), "--extend", "6"]) == 0
     assert (tmp_path / "plan.to-3.json").read_bytes() == before
-    assert json.loads((tmp_path / "plan.json").read_bytes())["measured_to"] == 6
+    assert json.loads((tmp_path / "plan.json").read_bytes())["extended_to"] == 6
     assert run(["plan", str(tmp_path), "--extend", "99"]) == 2
