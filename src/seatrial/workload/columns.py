@@ -179,7 +179,14 @@ def _csv(path: Path, mapping: dict[str, str]) -> Columns | None:
         unit=unit,
         compression=compression,
         grain_ns=100 if found == "azure-csv" else grain,
+        notes=(generic.SECONDS,) if _guessed(kind, unit, chosen, found) else (),
     )
+
+
+def _guessed(kind: str, unit: str, chosen: dict[str, str], found: str) -> bool:
+    """Whether seconds were assumed: a generic file, numbers, no epoch, no unit given."""
+    plain = kind == "DECIMAL(18,9)" and unit == "s" and "arrival_unit" not in chosen
+    return found == "generic" and plain
 
 
 def _time_type(head: Head, time: str | None, unit: str | None) -> tuple[str, str, int]:

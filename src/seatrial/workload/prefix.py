@@ -14,6 +14,7 @@ import numpy as np
 
 from seatrial.trace import RequestTable
 from seatrial.trace.closing import take_blocks
+from seatrial.trace.rows import PIECE_CHARS
 from seatrial.trace.table import Blocks, Ints
 from seatrial.workload.lengths import distribution
 from seatrial.workload.profile import Distribution, Prefix
@@ -25,15 +26,25 @@ CAPACITIES = (
 )  # fmt: skip
 
 
-def weights(blocks: Blocks, input_tokens: Ints | None) -> Ints:
-    """Tokens that each block stands for; the last one of a request holds the remainder."""
-    out = np.full(len(blocks.hashes), blocks.block_tokens, dtype=np.int64)
+def weights(table: RequestTable, blocks: Blocks) -> Ints:
+    """Tokens that each block stands for.
+
+    ``block_tokens`` each, the last one of a request what remains of its input. Pieces of a text
+    have no size in tokens of their own: each gets its share of the request's tokens by length.
+    """
     sizes = np.diff(blocks.offsets)
+    inputs = table.input_tokens
+    if inputs is None:
+        return np.full(len(blocks.hashes), blocks.block_tokens, dtype=np.int64)
+    if table.input_chars is not None:
+        chars = np.maximum(table.input_chars, 1)
+        share = np.rint(PIECE_CHARS * inputs / chars).astype(np.int64)
+        known = (table.input_chars > 0) & (inputs >= 0)
+        return np.repeat(np.where(known, np.maximum(share, 1), blocks.block_tokens), sizes)
+    out = np.full(len(blocks.hashes), blocks.block_tokens, dtype=np.int64)
     some = np.flatnonzero(sizes > 0)
-    if input_tokens is None:
-        return out
-    rest = input_tokens[some] - (sizes[some] - 1) * blocks.block_tokens
-    right = (rest > 0) & (rest <= blocks.block_tokens) & (input_tokens[some] >= 0)
+    rest = inputs[some] - (sizes[some] - 1) * blocks.block_tokens
+    right = (rest > 0) & (rest <= blocks.block_tokens) & (inputs[some] >= 0)
     out[blocks.offsets[some + 1][right] - 1] = rest[right]
     return out
 
@@ -102,7 +113,7 @@ def reuse_of(table: RequestTable) -> Reuse:
     """One pass over the blocks of a trace that has some."""
     blocks = table.blocks
     assert blocks is not None
-    tokens = weights(blocks, table.input_tokens)
+    tokens = weights(table, blocks)
     needs = hit_capacities(blocks)
     totals = _per_request(tokens, blocks.offsets)
     if table.input_tokens is not None:

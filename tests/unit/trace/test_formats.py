@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -16,6 +17,7 @@ from seatrial.cli.profile import profile
 from seatrial.trace.formats import readers
 from seatrial.trace.table import Blocks, RequestTable
 from seatrial.workload import fingerprint
+from seatrial.workload.prefix import weights
 
 S = 1_000_000_000
 # format -> (arrivals of the two rows in ns, input, output, {other columns})
@@ -123,6 +125,21 @@ def test_prefixes_of_texts_and_token_ids(
     found = fingerprint(trace.load(path)).prefix
     assert found is not None
     assert found.aligned_chunk_hit == 3 / 8
+
+
+def test_pieces_of_a_text_weigh_by_the_counted_tokens(tmp_path: Path) -> None:
+    """Helicone counts tokens: 1,024 characters in 4 pieces are 800 tokens, so 200 a piece."""
+    body = json.dumps({"messages": [{"role": "u", "content": "x" * 1021}]})
+    row = {"request_created_at": "2026-01-01T00:00:00Z", "prompt_tokens": 800, "status": 200,
+           "completion_tokens": 1, "request_body": body}  # fmt: skip
+    path = tmp_path / "h.jsonl"
+    path.write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
+    table = trace.load(path)
+    assert table.blocks is not None
+    assert weights(table, table.blocks).tolist() == [200] * 8
+    found = fingerprint(table).prefix
+    assert found is not None
+    assert found.token_hit == 0.5
 
 
 def texts(table: RequestTable) -> Iterator[str]:

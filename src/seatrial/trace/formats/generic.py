@@ -37,6 +37,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "client": ("client", "client_id", "user", "user_id", "tenant"),
     "outcome": ("outcome", "status", "finish_reason"),
 }  # fmt: skip
+SECONDS = "numbers in the time column that are no epoch were taken as seconds"
 _LABELS = ("model", "adapter", "client", "outcome")
 _FLAGS = ("stream", "tools", "schema", "images")
 _EXTRA = (*_FLAGS, "ttft", "e2e", "arrival_unit", "latency_unit")
@@ -115,7 +116,7 @@ def flat_of(head: Head, options: Options) -> Flat:
 def _read(member: Member, rows: Rows, options: Options) -> None:
     flat = flat_of(look(member), options)
     if flat.time is not None and flat.unit is None:
-        rows.notes.append("numbers in the time column that are no epoch were taken as seconds")
+        rows.notes.append(SECONDS)
     flat.read(member, rows, options)
 
 
