@@ -59,6 +59,12 @@ class Knowledge:
         """Whether the artefact of this very version was read."""
         return self.facts is not None and self.facts.exact
 
+    @property
+    def artefact(self) -> str | None:
+        """File name of the artefact of this very version, if it was read."""
+        file = self.facts.file if self.facts is not None and self.facts.exact else None
+        return file.artefacts[0].name if file and file.artefacts else None
+
     @cached_property
     def later(self) -> FactSet | None:
         """The oldest set read that is newer than this version."""

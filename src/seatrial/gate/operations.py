@@ -209,7 +209,7 @@ def performance_infeasible(case: Case) -> Finding | None:
 def _doubtful(case: Case, active: int, slowest: float, limit: float | None) -> bool:
     if limit is not None:
         return slowest > limit and active > 1 << 30
-    return case.engine in {"vllm", "transformers", "sglang"} and active > 4 << 30
+    return case.engine in {"vllm", "transformers", "sglang"} and active > 6 << 30
 
 
 def _token_limit_ms(case: Case) -> float | None:

@@ -127,14 +127,21 @@ def os_unsupported(case: Case) -> Finding | None:
     remedy="a build from source for this processor, or llama.cpp",
 )
 def cpu_isa_missing(case: Case) -> Finding | None:
-    if not case.target.on_cpu:
-        return None
-    fact = case.known.get("requires", "cpu_flags")
-    if fact is None or not isinstance(fact.value, list):
-        return None
     arch = (case.target.arch or "x86_64").lower()
-    if arch not in {"x86_64", "amd64"}:
+    if not case.target.on_cpu or arch not in {"x86_64", "amd64"}:
         return None
+    facts = [
+        f
+        for name in ("cpu_flags", "cpu_flags_prebuilt")
+        if (f := case.known.get("requires", name)) is not None and isinstance(f.value, list)
+    ]
+    judged = [_flags(case, fact) for fact in facts]
+    bad = [f for f in judged if f.verdict is not Verdict.FEASIBLE]
+    return next(iter(bad or judged), None)
+
+
+def _flags(case: Case, fact: Fact) -> Finding:
+    """One list of instructions against the processor's."""
     if not case.target.flags:
         return Finding(
             verdict=Verdict.UNKNOWN,
@@ -150,9 +157,8 @@ def cpu_isa_missing(case: Case) -> Finding | None:
             facts=[fact],
             says=f"the processor has {', '.join(fact.value)}",
         )
-    hard = fact.detail.get("from_source") is not True
     return Finding(
-        verdict=Verdict.INFEASIBLE if hard else Verdict.CONDITIONAL,
+        verdict=Verdict.CONDITIONAL if fact.detail.get("from_source") else Verdict.INFEASIBLE,
         says=f"the processor lacks {', '.join(lacking)}: {fact.condition or ''}".rstrip(": "),
         numbers={"lacking": ", ".join(lacking)},
         facts=[fact],
@@ -216,6 +222,64 @@ def _cuda(case: Case) -> tuple[Fact | None, int | None]:
     floor = case.known.get("min_capability", "engine")
     cuda = floor.detail.get("cuda") if floor else None
     return (floor, cuda) if isinstance(cuda, int) else (None, None)
+
+
+_GLIBC = {
+    "centos 7": 17,
+    "rhel 7": 17,
+    "amazon linux 2": 26,
+    "ubuntu 18.04": 27,
+    "debian 10": 28,
+    "rhel 8": 28,
+    "rocky 8": 28,
+    "centos 8": 28,
+    "ubuntu 20.04": 31,
+    "debian 11": 31,
+    "rhel 9": 34,
+    "rocky 9": 34,
+    "ubuntu 22.04": 35,
+    "debian 12": 36,
+    "ubuntu 24.04": 39,
+}
+"""Minor number of glibc 2.x by distribution (the distributions' package lists)."""
+
+
+@constraint(
+    "glibc_too_old",
+    asks="Does the host's C library satisfy the wheel's tag?",
+    needs="hardware.os or this host's glibc, the wheel's manylinux tag",
+    verdicts=("conditional",),
+    remedy="the official container image, or a newer distribution",
+)
+def glibc_too_old(case: Case) -> Finding | None:
+    have, wheel = _host_glibc(case), case.known.artefact
+    tag = re.search(r"manylinux_2_(\d+)", wheel or "")
+    if have is None or tag is None or case.candidate.endpoint:
+        return None
+    need = int(tag.group(1))
+    numbers = {"glibc": f"2.{have}", "needs": f"2.{need}"}
+    if have >= need:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            numbers=dict(numbers),
+            says=f"glibc 2.{have} satisfies the wheel's 2.{need}",
+        )
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers=dict(numbers),
+        says=f"the wheel of {case.engine} {case.version or ''} is built for glibc 2.{need}, the "
+        f"host has 2.{have}: it cannot be installed there",
+        remedy="the official container image (the driver still has to be new enough), or a newer "
+        "distribution",
+    )
+
+
+def _host_glibc(case: Case) -> int | None:
+    found = re.match(r"2\.(\d+)", case.target.glibc or "")
+    if found:
+        return int(found.group(1))
+    asked = " ".join((case.spec.hardware.os or "").lower().replace("-", " ").split())
+    return next((minor for name, minor in _GLIBC.items() if asked.startswith(name)), None)
 
 
 @constraint(

@@ -26,8 +26,11 @@ from seatrial.gate import (
     fits,
     formats,
     kernels,
+    layers_fit,
+    lengths,
     operations,
     platforms,
+    precisions,
     topology,
 )
 from seatrial.gate.candidate import every_engine, resolve, unique_ids
@@ -46,7 +49,19 @@ from seatrial.workload.profile import Fingerprint
 from seatrial.workload.spec import CandidateSpec, Workload
 
 LANDSCAPE = "landscape"
-_ORDER = (formats, platforms, kernels, topology, fits, conflicts, contracts, operations)
+_ORDER = (
+    formats,
+    platforms,
+    kernels,
+    precisions,
+    topology,
+    fits,
+    layers_fit,
+    lengths,
+    conflicts,
+    contracts,
+    operations,
+)
 _WEIGHT = {
     Verdict.INFEASIBLE: 0,
     Verdict.UNKNOWN: 1,

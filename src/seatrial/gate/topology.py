@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.core.errors import UsageError
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.formats import registered
+from seatrial.hardware import link_gb_s
+from seatrial.model import memory
 
 _SLOW = {"ethernet-1g": 0.125, "ethernet-10g": 1.25}
 
@@ -334,6 +337,45 @@ def interconnect_too_slow(case: Case) -> Finding | None:
         "whether it carries two all-reduces a layer must be measured",
         probe=case.probe("load_test"),
     )
+
+
+@constraint(
+    "pd_link_too_slow",
+    asks="Can the cache cross from prefill to decode in time?",
+    needs="PD disaggregation, interconnect, cache of a mean prompt, slo.ttft_ms",
+    verdicts=("infeasible", "conditional"),
+    remedy="RDMA or NVLink between the two sides, or no disaggregation",
+)
+def pd_link_too_slow(case: Case) -> Finding | None:
+    link = case.spec.hardware.interconnect
+    length = case.traffic_mean or case.context
+    if not case.spec.requires.pd_disaggregation or link is None or not length or not case.loaded:
+        return None
+    try:
+        speed = link_gb_s(link, case.target.gpu)
+    except UsageError:
+        return None
+    seconds = memory.kv_bytes(case.loaded, length) / (speed * 1e9)
+    slo = case.spec.slo.ttft_ms
+    limit = min(slo.values()) / 1000 if slo else None
+    numbers = {
+        "seconds": round(seconds, 3),
+        "gb_per_s": speed,
+        "tokens": length,
+        "ttft_limit_s": limit,
+    }
+    says = f"the cache of {length} tokens takes {seconds:.2f} s over {link} ({speed:g} GB/s)"
+    remedy = "RDMA or NVLink between the two sides, or no disaggregation"
+    if limit is not None and seconds > limit:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            numbers=dict(numbers),
+            remedy=remedy,
+            says=f"{says}, the first token is due after {limit:g} s",
+        )
+    if limit is None and seconds > 1:
+        return Finding(verdict=Verdict.CONDITIONAL, numbers=dict(numbers), remedy=remedy, says=says)
+    return Finding(verdict=Verdict.FEASIBLE, numbers=dict(numbers), says=says)
 
 
 @constraint(

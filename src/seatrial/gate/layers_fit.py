@@ -1,0 +1,140 @@
+"""Memory of engines that place whole layers: on cards, on the host, or on both."""
+
+from __future__ import annotations
+
+from seatrial.core.units import format_bytes
+from seatrial.core.verdict import Verdict
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.fits import need_per_sequence
+from seatrial.model import memory
+from seatrial.model.memory import Band
+
+_HOST_OVERHEAD = 512 << 20
+
+
+@constraint(
+    "memory_pooled",
+    asks="Do weights and cache fit the devices, or the host, of an engine that places layers?",
+    needs="weight bytes, cache layout, device and host memory",
+    verdicts=("infeasible", "degraded", "conditional", "unknown"),
+    remedy="a smaller quantisation, a shorter context, fewer slots, more memory",
+)
+def memory_pooled(case: Case) -> Finding | None:
+    if not (case.pooled or case.target.on_cpu) or case.loaded is None:
+        return None
+    weights = memory.weight_bytes(case.loaded)
+    if weights is None:
+        return (
+            None
+            if case.model is None
+            else Finding(
+                verdict=Verdict.UNKNOWN,
+                probe=case.probe("boot_log"),
+                says="the weight bytes are not known from the model's files",
+            )
+        )
+    cache = _pooled_cache(case)
+    least, most = weights.lower + cache.lower, weights.upper + cache.upper + _HOST_OVERHEAD
+    device = _device_bytes(case)
+    host = case.target.memory_bytes
+    numbers = {
+        "weights_bytes": weights.best,
+        "cache_bytes": cache.best,
+        "device_bytes": device,
+        "host_bytes": host,
+    }
+    says = f"weights {format_bytes(weights.best)} + cache {format_bytes(cache.best)}"
+    if case.target.on_cpu:
+        return _on_host(case, says, least, most, host, dict(numbers))
+    return _on_devices(case, says, least, most, device, host, dict(numbers))
+
+
+def _pooled_cache(case: Case) -> Band:
+    length = case.set.context_total or (case.set.length or case.context or 4096) * max(
+        case.set.slots or 1, 1
+    )
+    slots = max(case.set.slots or 1, 1)
+    per = -(-length // slots)
+    one = need_per_sequence(case, per)
+    if one is None or not case.loaded or not case.loaded.cache_known:
+        return Band(lower=0, best=0, upper=0)
+    return Band(lower=one.lower * slots, best=one.best * slots, upper=one.upper * slots)
+
+
+def _device_bytes(case: Case) -> int:
+    gpu = case.target.gpu
+    return int(gpu.memory_bytes * case.target.devices * 0.97) if gpu else 0
+
+
+def _on_host(
+    case: Case,
+    says: str,
+    least: int,
+    most: int,
+    host: int | None,
+    numbers: dict[str, int | float | str | bool | None],
+) -> Finding:
+    if host is None:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{says}; the host's memory is not given",
+            numbers=numbers,
+            probe=case.probe("describe_hardware"),
+        )
+    says += f" on {format_bytes(host)} of memory"
+    if least > host:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{says}: does not fit",
+            numbers=numbers,
+            remedy="a smaller quantisation, a shorter context, or more memory",
+        )
+    if most <= host * 0.95:
+        return Finding(verdict=Verdict.FEASIBLE, says=says, numbers=numbers)
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"{says}: near the limit",
+        numbers=numbers,
+        probe=case.probe("boot_log"),
+        remedy="a smaller quantisation",
+    )
+
+
+def _on_devices(
+    case: Case,
+    says: str,
+    least: int,
+    most: int,
+    device: int,
+    host: int | None,
+    numbers: dict[str, int | float | str | bool | None],
+) -> Finding | None:
+    if device == 0:
+        return None
+    says += f" on {format_bytes(device)} of device memory"
+    if most <= device:
+        return Finding(verdict=Verdict.FEASIBLE, says=says, numbers=numbers)
+    smaller = "a smaller quantisation, a shorter context or cache type, or more devices"
+    unified = case.target.gpu is not None and case.target.gpu.unified_memory
+    if least <= device:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{says}: inside the bound",
+            numbers=numbers,
+            remedy=smaller,
+            probe=case.probe("boot_log"),
+        )
+    if unified or case.engine == "transformers" or (host is not None and least > device + host):
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{says}: does not fit",
+            numbers=numbers,
+            remedy=smaller,
+        )
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        numbers=numbers,
+        remedy=smaller,
+        says=f"{says}: layers beyond it run on the processor (offloaded N/M in the log)",
+    )

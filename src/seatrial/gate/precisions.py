@@ -1,0 +1,243 @@
+"""Constraints on numeric precision: what is stored, what is computed in, where it is listed.
+
+Loading is not computing: weight-only FP8 saves memory and no time in prefill. A flag that is
+accepted is not a kernel.
+"""
+
+from __future__ import annotations
+
+from seatrial.core.verdict import Verdict
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.kernels import kind, method_subjects
+
+
+@constraint(
+    "emulated_precision",
+    asks="Does the GPU compute in this precision, or only store it?",
+    needs="GPU, checkpoint's precision, fact min_capability X:native",
+    verdicts=("degraded",),
+    remedy="keep it for the memory it saves, do not count on its FLOPs; or another format",
+)
+def emulated_precision(case: Case) -> Finding | None:
+    family, capability = kind(case), case.capability
+    if family not in {"fp8", "nvfp4"} or capability is None or case.quant is None:
+        return None
+    native = case.known.get("min_capability", f"{family}:native")
+    if native is None or not isinstance(native.value, int) or capability >= native.value:
+        return None
+    prefer = "an FP8 checkpoint" if family == "nvfp4" and capability >= 89 else "AWQ or GPTQ-Int8"
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        says=f"{family} is native from compute {native.value / 10:.1f}; on {capability / 10:.1f} "
+        f"{case.engine} keeps the weights in {family} and computes in 16 bits (weight-only): "
+        "memory is saved, prefill gains nothing",
+        numbers={"native_from": native.value, "capability": capability},
+        facts=[native],
+        remedy=f"do not credit {family} FLOPs; prefer {prefer} unless weight memory binds",
+        probe=case.probe("load_and_kernel"),
+    )
+
+
+@constraint(
+    "quant_unsupported",
+    asks="Is the checkpoint's quantisation method among the engine's methods?",
+    needs="quant_method, fact quantization",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="another checkpoint, a plugin, or another engine",
+)
+def quant_unsupported(case: Case) -> Finding | None:
+    quant = case.quant
+    if quant is None or quant.method in {"gguf", "mlx", "mlc"} or case.form == "tensorrt-engine":
+        return None
+    fact = next(
+        (f for n in _aliases(quant.method) if (f := case.known.get("quantization", n))), None
+    )
+    if fact is None:
+        return _unlisted_method(case)
+    says = f"quant_method {quant.method} in {case.engine} {case.version or ''}: {fact.value}"
+    if fact.value == "plugin":
+        plugin, last = fact.detail.get("plugin"), fact.detail.get("last_version")
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=says,
+            facts=[fact],
+            remedy=f"install {plugin}, or {case.engine} {last}; or another checkpoint",
+        )
+    if fact.value in ("removed", "none", "absent"):
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=says,
+            facts=[fact],
+            remedy="another checkpoint of the model, or another engine",
+        )
+    return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+
+
+def _aliases(method: str) -> list[str]:
+    more = {
+        "awq": ["awq_marlin", "auto_awq"],
+        "gptq": ["gptq_marlin", "auto_gptq"],
+        "modelopt_fp4": ["nvfp4", "modelopt"],
+        "mxfp4": ["gpt_oss_mxfp4"],
+        "fbgemm_fp8": ["fp8"],
+        "auto-round": ["auto_round", "inc"],
+    }
+    return [method, *more.get(method, [])]
+
+
+def _unlisted_method(case: Case) -> Finding | None:
+    quant = case.quant
+    assert quant is not None
+    if any(case.known.get("min_capability", s) for s in method_subjects(case)):
+        return None
+    known = case.known.complete("quantization") and case.known.exact
+    return Finding(
+        verdict=Verdict.INFEASIBLE if known else Verdict.UNKNOWN,
+        says=f"quant_method {quant.method} is "
+        + ("not among the methods of" if known else "not verified for")
+        + f" {case.engine} {case.version or ''}",
+        remedy="another checkpoint of the model, or another engine",
+        probe=None if known else case.probe("boot_log"),
+    )
+
+
+@constraint(
+    "dtype_unsupported",
+    asks="Does the GPU have the checkpoint's 16-bit type?",
+    needs="GPU, torch_dtype, --dtype, fact min_capability bfloat16",
+    verdicts=("conditional", "degraded"),
+    remedy="--dtype half and a quality check",
+)
+def dtype_unsupported(case: Case) -> Finding | None:
+    capability, model = case.capability, case.loaded
+    if capability is None or capability >= 80 or model is None or model.format == "gguf":
+        return None
+    if case.form == "tensorrt-engine":
+        return None
+    wanted = case.set.dtype or case.spec.model.precision or model.dtype or ""
+    if wanted.lower() in {"half", "float16", "fp16"}:
+        return _half(case, model.model_type or "")
+    if wanted.lower() in {"float32", "fp32", "float"}:
+        return None
+    if wanted.lower() not in {"bf16", "bfloat16", "auto"} and model.dtype != "bfloat16":
+        return None
+    fact = case.known.get("min_capability", "bfloat16")
+    automatic = case.engine in {"sglang", "lmdeploy", "transformers", "mlc-llm"}
+    return Finding(
+        verdict=Verdict.DEGRADED if automatic else Verdict.CONDITIONAL,
+        says=f"bfloat16 needs compute 8.0, the GPU is {capability / 10:.1f}"
+        + (": the engine takes float16 instead" if automatic else ": start-up refuses it"),
+        numbers={"min_capability": 80, "capability": capability},
+        facts=[fact] if fact else [],
+        remedy="--dtype half and a quality check: models trained in bfloat16 may overflow",
+        probe=case.probe("task"),
+    )
+
+
+def _half(case: Case, family: str) -> Finding | None:
+    """Families that vLLM refuses in float16 for numerical instability."""
+    fact = case.known.get("excludes", f"float16+{family}")
+    if fact is None:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"{family} is refused in float16: {fact.condition}",
+        remedy="--dtype float32 (twice the memory), or a GPU with bfloat16",
+    )
+
+
+@constraint(
+    "kv_dtype_unsupported",
+    asks="Can the cache be kept in the requested type on this GPU?",
+    needs="requires.kv_cache_dtype or the engine's flag, fact kv_cache_dtype",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="auto, or a type on the engine's list",
+)
+def kv_dtype_unsupported(case: Case) -> Finding | None:
+    asked = case.spec.requires.kv_cache_dtype or case.set.kv_dtype
+    if asked is None or asked.lower() in {
+        "auto",
+        "bf16",
+        "bfloat16",
+        "f16",
+        "fp16",
+        "float16",
+        "0",
+    }:
+        return None
+    fact = case.known.get("kv_cache_dtype", asked)
+    if (low := _fp8_cache_below(case, asked)) is not None:
+        return low
+    if fact is not None and fact.value not in ("none", "no", False):
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            facts=[fact],
+            says=f"{asked} is among {case.engine}'s cache types",
+        )
+    listed = case.known.complete("kv_cache_dtype")
+    spelled = [f for f in case.known.all("kv_cache_dtype") if f.subject.startswith(asked[:3])]
+    if spelled:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            facts=spelled[:1],
+            says=f"{asked}: {case.engine} spells it {spelled[0].subject}",
+        )
+    if listed and case.known.exact:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=case.known.all("kv_cache_dtype")[:1],
+            says=f"{asked} is not among {case.engine} {case.version}'s cache types",
+            remedy="kv_cache_dtype auto, or a type on the list",
+        )
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        probe=case.probe("boot_log"),
+        says=f"whether {case.engine} keeps its cache in {asked} is not verified",
+    )
+
+
+def _fp8_cache_below(case: Case, asked: str) -> Finding | None:
+    """Being on the list is not having a kernel: no FP8 units below compute 8.9."""
+    capability = case.capability
+    if capability is None or capability >= 89 or not asked.lower().startswith("fp8"):
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        numbers={"capability": capability, "native_from": 89},
+        says=f"a cache in {asked} on compute {capability / 10:.1f}: accepted by the flag, but "
+        "whether an attention backend has a kernel for it without FP8 units must be seen",
+        remedy="kv_cache_dtype auto, int8 where the engine has it, or a GPU from compute 8.9",
+        probe=case.probe("load_and_kernel"),
+    )
+
+
+@constraint(
+    "quant_platform_unverified",
+    asks="Is the quantisation method on the allow-list of this platform?",
+    needs="quant_method, vendor other than NVIDIA",
+    verdicts=("unknown",),
+    remedy="a 16-bit checkpoint, a GGUF on llama.cpp, or a probe",
+)
+def quant_platform_unverified(case: Case) -> Finding | None:
+    quant, vendor = case.quant, case.target.vendor
+    if quant is None or quant.method in {"gguf", "mlx", "mlc"} or vendor in {"nvidia", "unknown"}:
+        return None
+    if case.engine in {"llama.cpp", "ollama"} or quant.scheme in _PLATFORM_OK.get(vendor, set()):
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"{quant.method} {quant.scheme} on {vendor}: the method is registered, its kernels "
+        "here are not verified",
+        remedy="a 16-bit checkpoint, or a GGUF on llama.cpp",
+        probe=case.probe("load_and_kernel"),
+    )
+
+
+_PLATFORM_OK = {
+    "amd": {"w4a16", "w8a16", "w8a8-int8", "fp8", "fp8-block", "quark", "mxfp4", "nvfp4"},
+    "cpu": {"w4a16", "w8a8-int8"},
+}
+"""What each platform class lists (vllm/platforms/rocm.py:668, cpu.py); what of it may fall back
+silently is the business of ``silent_fallback``."""
