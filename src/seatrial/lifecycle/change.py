@@ -12,8 +12,8 @@ import time
 from seatrial.engines import Environment, RunningEngine
 from seatrial.lifecycle.load import Load
 from seatrial.lifecycle.record import Change
+from seatrial.lifecycle.router import Router, router_for
 from seatrial.lifecycle.stage import Stage
-from seatrial.lifecycle.switch import Switch
 
 SETTLE_S = 1.0
 TOKENS = 24
@@ -22,20 +22,21 @@ TOKENS = 24
 def upgrade_and_back(stage: Stage, new: Environment | None) -> tuple[Change, Change]:
     """A to B, then B back to A; ``new`` None: B is the same version (the mechanics alone)."""
     old_engine = stage.start("change-old")
-    with old_engine, Switch(old_engine.base_url) as switch:
+    log = stage.folder / "router.log"
+    with old_engine, router_for(old_engine.base_url, log) as router:
         load = Load(
-            switch.base_url,
+            router.base_url,
             old_engine.adapter.routes.chat,
             stage.body(old_engine, TOKENS),
             stage.workers,
         ).start()
         try:
             time.sleep(SETTLE_S)
-            up, engine = _change(stage, switch, load, old_engine, "change-new", new)
+            up, engine = _change(stage, router, load, old_engine, "change-new", new)
             with engine:
                 time.sleep(SETTLE_S)
                 place = old_engine.environment
-                back, restored = _change(stage, switch, load, engine, "change-back", place)
+                back, restored = _change(stage, router, load, engine, "change-back", place)
                 with restored:
                     time.sleep(SETTLE_S)
                     load.stop()
@@ -46,7 +47,7 @@ def upgrade_and_back(stage: Stage, new: Environment | None) -> tuple[Change, Cha
 
 def _change(
     stage: Stage,
-    switch: Switch,
+    router: Router,
     load: Load,
     old: RunningEngine,
     name: str,
@@ -56,9 +57,10 @@ def _change(
     began_ns = time.monotonic_ns()
     new = stage.start(name, environment=environment)
     try:
-        switch.point_to(new.base_url)
+        router.point_to(new.base_url)
+        pointed_ns = time.monotonic_ns()
         deadline = time.monotonic() + (stage.spec.operations.drain_s or 60.0)
-        while switch.open_to(old.base_url) and time.monotonic() < deadline:
+        while _open_before(load, pointed_ns) and time.monotonic() < deadline:
             time.sleep(0.02)
         old.stop(5.0)
     except BaseException:
@@ -73,5 +75,11 @@ def _change(
         served=sum(s.fate == "finished" and began_ns <= s.ended_ns <= ended_ns for s in load.sent),
         old=old.environment.version,
         new=new.environment.version,
+        router=router.name,
     )
     return change, new
+
+
+def _open_before(load: Load, pointed_ns: int) -> bool:
+    """Is a request still open that may have gone to the old engine?"""
+    return any(s.fate == "open" and s.sent_ns <= pointed_ns for s in list(load.sent))

@@ -58,6 +58,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     served: int
     old: str
     new: str
+    router: str
 
 
 class LifecycleReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -218,7 +218,7 @@ class _Book:
             ("rollback", back, limits.rollback_s),
         ):
             evidence: dict[str, Any] = {"lost": change.lost, "served": change.served}
-            evidence |= {"old": change.old, "new": change.new}
+            evidence |= {"old": change.old, "new": change.new, "router": change.router}
             self.trials.append(judged(name, change.s, limit, **evidence))
 
     def report(self, name: str) -> LifecycleReport:

@@ -27,6 +27,7 @@ class Switch:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._server: asyncio.Server | None = None
         self.base_url = ""
+        self.name = "seatrial's own switch"
 
     def point_to(self, target: str) -> None:
         """New connections go there from now on."""
