@@ -10,7 +10,7 @@ from seatrial.charts import Figure
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.dossier import answer as first
-from seatrial.dossier import decided, elimination, measured, recipe, sql
+from seatrial.dossier import decided, elimination, live, measured, recipe, sql
 from seatrial.dossier.escape import harmless
 from seatrial.dossier.figures import measured_figures
 from seatrial.dossier.flat import pairs
@@ -109,8 +109,8 @@ def _dossier(trial: Trial, catalogue: Words) -> Dossier:
         settings=measured.settings(trial, names),
         quality=decided.quality(trial),
         quality_more=_sections(decided.quality_more(trial)),
-        probes=_sections(trial.probes),
-        lifecycle=_sections(trial.lifecycle),
+        probes=live.probes(trial),
+        lifecycle=live.lifecycle(trial),
         fingerprint=pairs(trial.fingerprint, leave_out=BULKY) if trial.fingerprint else [],
         limits=limits(trial, catalogue),
         cells=measured.cell_lines(trial),

@@ -21,7 +21,8 @@ def elimination(trial: Trial) -> list[EliminationRow]:
         for name, document in documents.items()
         if (found := _after(stage, name, document)) is not None
     ]
-    return [*rows, *after, *_excluded(trial)]
+    out = {row.candidate for row in rows if row.verdict == "infeasible"}
+    return [*rows, *(a for a in after if a.candidate not in out), *_excluded(trial)]
 
 
 def _excluded(trial: Trial) -> list[EliminationRow]:

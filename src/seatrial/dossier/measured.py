@@ -151,10 +151,9 @@ def _resource(name: str) -> Read:
 
 
 def _cold_start(cell: Cell) -> float | None:
-    """To the first token where that is known, else the sum of the known phases."""
-    known = [v for v in cell.cold_start_s.values() if v is not None]
-    first = cell.cold_start_s.get("first_token")
-    return first if first is not None else (max(known) if known else None)
+    """From the start of the process to the first token; None where that is not known."""
+    whole = cell.cold_start_s.get("total")
+    return whole if whole is not None else cell.cold_start_s.get("first_token")
 
 
 def cell_lines(trial: Trial) -> list[CellLine]:

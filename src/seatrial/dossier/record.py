@@ -225,6 +225,35 @@ class QualityLine(msgspec.Struct, frozen=True, kw_only=True):
     says: str
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One probe or lifecycle trial; ``value`` and ``limit`` with their unit, as text."""
+
+    id: str
+    required: bool
+    verdict: str
+    value: str
+    limit: str
+    says: str
+
+
+class ProbeLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate's probes: three findings that never stand in for one another."""
+
+    candidate: str
+    loads: str
+    optimised_path: str
+    task: str
+    asked: list[Asked]
+
+
+class LifecycleLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate's start, drain, kill, upgrade and roll-back."""
+
+    candidate: str
+    asked: list[Asked]
+    not_run: dict[str, str]
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A stage's own document: name of the file, its verdict if it has one, its flat content."""
 
@@ -272,8 +301,8 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     quality: list[QualityLine]
     quality_more: list[Section]
-    probes: list[Section]
-    lifecycle: list[Section]
+    probes: list[ProbeLine]
+    lifecycle: list[LifecycleLine]
     fingerprint: list[list[str]]
     limits: list[str]
     cells: list[CellLine]

@@ -56,7 +56,9 @@ class Text(HTMLParser):
         """Lines with something in them, white space squeezed."""
         squeezed = (re.sub(r"\s+", " ", line).strip() for line in self.lines)
         kept = (line for line in squeezed if not re.fullmatch(r"(<\w+>)?( ?\|)*", line))
-        return "\n".join(line for line in kept if ".parquet" not in line) + "\n"
+        return (
+            "\n".join(line for line in kept if not re.search(r"^<tr>.*[0-9a-f]{64}$", line)) + "\n"
+        )
 
 
 def check(path: Path, text: str) -> None:

@@ -1,0 +1,141 @@
+"""The local web application in Chromium: pages, live progress, stopping, small screens."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+class Served(NamedTuple):
+    """A running ``seatrial serve``."""
+
+    root: Path
+    url: str
+    base: str
+
+
+@pytest.fixture(scope="module")
+def served(made_up: dict[str, Path]) -> Iterator[Served]:
+    root = made_up["selected"].parent
+    process = subprocess.Popen(
+        [sys.executable, "-m", "seatrial", "serve", str(root), "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    text = ""
+    while not text.rstrip().endswith("}"):
+        line = process.stdout.readline()
+        assert line, "seatrial serve ended"
+        text += line
+    url = json.loads(text)["url"]
+    yield Served(root, url, url.partition("/#")[0])
+    process.send_signal(signal.SIGINT)
+    process.wait(20)
+
+
+def clean(chromium: Any, base: str) -> None:
+    assert chromium.complaints() == []
+    assert [url for url in chromium.requests() if not url.startswith(base)] == []
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize(
+    ("path", "ready"),
+    [
+        ("/", "document.querySelectorAll('tbody tr').length >= 5"),
+        ("/trials/made-up-selected", "document.querySelectorAll('figure canvas').length >= 3"),
+        (
+            "/compare?old=made-up-selected&new=made-up-selected",
+            "document.querySelector('.head') !== null",
+        ),
+        ("/facts", "document.querySelectorAll('.engines li').length > 3"),
+        (
+            "/facts/vllm?version=0.33.0&predicate=quantization",
+            "document.querySelectorAll('tbody tr').length > 5",
+        ),
+        ("/fingerprint/made-up-tie", "document.querySelectorAll('.pairs dt').length > 10"),
+        ("/profile", "document.querySelector('input[name=path]') !== null"),
+    ],
+)
+def test_a_page_opens_and_fits(
+    path: str, ready: str, width: int, chromium: Any, served: Served, pictures: Path
+) -> None:
+    chromium.open(served.base + path, width=width, offline=False)
+    chromium.until(ready, timeout_s=40)
+    clean(chromium, served.base)
+    assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+    assert chromium.evaluate("document.querySelectorAll('h1').length") == 1
+    name = path.strip("/").partition("?")[0].replace("/", "-") or "index"
+    chromium.screenshot(pictures / f"serve-{name}-{width}.png")
+
+
+def test_a_running_trial_is_followed_and_stopped(
+    chromium: Any, served: Served, make_trial: Callable[..., Path]
+) -> None:
+    trial = make_trial(served.root / "running", "tie", n=30, starts=2)
+    (trial / "decision.json").unlink()
+    sleeper = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(120)  # seatrial run, made up"]
+    )
+    (trial / ".lock").write_text(str(sleeper.pid))
+    log = trial / "events.jsonl"
+    log.write_text('{"seq":1,"t_ns":1,"stage":"gate","text":"three candidates"}\n')
+    chromium.open(served.url.replace("/#", "/trials/running#"), offline=False)
+    chromium.until("document.querySelector('.now')?.textContent.includes('three candidates')")
+    assert chromium.evaluate("location.hash") == ""
+    with log.open("a") as file:
+        file.write(
+            '{"seq":2,"t_ns":2,"stage":"bench","text":"<img src=x onerror=evil()> start 1"}\n'
+        )
+    chromium.until("document.querySelector('.now').textContent.includes('onerror')")
+    assert chromium.evaluate("document.querySelectorAll('main img').length") == 0
+    chromium.evaluate("window.confirm = () => true")
+    chromium.evaluate("document.querySelector('main button:not(.sort)').click()")
+    assert sleeper.wait(15) == -signal.SIGTERM
+    chromium.until(
+        "document.querySelector('[role=status]:not(.now)')?.textContent.includes('stop')"
+    )
+    clean(chromium, served.base)
+
+
+def test_without_the_token_the_button_says_why(
+    chromium: Any, served: Served, make_trial: Callable[..., Path]
+) -> None:
+    trial = make_trial(served.root / "running-2", "none_feasible")
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)  # seatrial"])
+    (trial / ".lock").write_text(str(sleeper.pid))
+    chromium.open("about:blank", offline=False)
+    chromium.open(served.base + "/trials/running-2", offline=False)
+    chromium.evaluate("sessionStorage.clear()")
+    chromium.open(served.base + "/trials/running-2", offline=False)
+    chromium.until("document.querySelector('.verdict') !== null")
+    assert chromium.evaluate("document.querySelector('.v-running') !== null")
+    assert chromium.evaluate("document.querySelector('main button:not(.sort)').disabled")
+    clean(chromium, served.base)
+    sleeper.kill()
+    sleeper.wait(10)
+
+
+def test_a_table_is_sorted_by_keyboard(chromium: Any, served: Served) -> None:
+    chromium.open(served.base + "/", offline=False)
+    chromium.until("document.querySelectorAll('tbody tr').length >= 5")
+    chromium.evaluate("document.querySelector('th button').focus()")
+    for kind in ("keyDown", "keyUp"):
+        chromium.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r")
+    time.sleep(0.1)
+    names = "[...document.querySelectorAll('tbody td:first-child')].map(t => t.textContent)"
+    found = chromium.evaluate(names)
+    assert found == sorted(found)
+    assert chromium.evaluate("document.querySelector('th').getAttribute('aria-sort')")
