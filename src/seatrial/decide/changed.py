@@ -23,6 +23,7 @@ _SAYS_MUCH = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|[0-9a-f]{8,}|\d+(?:[.:,]\d+)*")
+_FOLDER = re.compile(r"(?<![\w:/])/(?:[^\s/'\"]+/)+")
 _SPACE = re.compile(r"\s+")
 
 
@@ -69,7 +70,10 @@ def log_differences(old: Path, new: Path) -> list[Difference]:
 
 
 def log_kinds(path: Path) -> dict[str, int]:
-    """Kinds of lines in a log and how often each occurs; reads at most MOST_LOG_BYTES."""
+    """Kinds of lines in a log and how often each occurs; reads at most MOST_LOG_BYTES.
+
+    Numbers and folders are blanked: where a file lay is no difference, and is nobody's business.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
@@ -77,7 +81,7 @@ def log_kinds(path: Path) -> dict[str, int]:
         return {}
     kinds: dict[str, int] = {}
     for line in text.splitlines():
-        kind = _SPACE.sub(" ", _NUMBERS.sub("#", line[:400])).strip()
+        kind = _SPACE.sub(" ", _NUMBERS.sub("#", _FOLDER.sub(".../", line[:400]))).strip()
         kind = "".join(c if c.isprintable() else "?" for c in kind)
         if kind.strip("# .:-|") and len(kinds) < 20_000:
             kinds[kind] = kinds.get(kind, 0) + 1

@@ -44,7 +44,7 @@ _RESOURCES = ("rss_peak_bytes", "gpu_mem_peak_bytes", "cold_start_s")
 
 
 class MetricDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric, old against new, in its own unit.
+    """One metric, old against new, in its own unit (mean over starts, geometric for ratios).
 
     ``ratio`` is new / old (None for a share, whose ``interval`` is the difference new - old).
     ``gated``: a regression in it fails the check. ``causes``: likely ones, most likely first.
@@ -353,14 +353,19 @@ def _metric_diff(
     spread = c.ratio or c.delta
     return MetricDiff(
         name=name,
-        old=float(np.mean(_values(case_a, a, name))),
-        new=float(np.mean(_values(case_b, b, name))),
+        old=_centre(_values(case_a, a, name), log=c.scale == "log"),
+        new=_centre(_values(case_b, b, name), log=c.scale == "log"),
         ratio=c.ratio.best if c.ratio else None,
         interval=spread if np.isfinite([spread.low, spread.high]).all() else None,
         outcome=outcome,
         gated=gated,
         causes=causes,
     )
+
+
+def _centre(values: Sequence[float], *, log: bool) -> float:
+    """Mean over starts; the geometric one where ratios are compared, so that new / old agrees."""
+    return float(np.exp(np.mean(np.log(values)))) if log else float(np.mean(values))
 
 
 def _side(trial: TrialFiles, candidate: str, case: Case) -> Side:

@@ -98,8 +98,14 @@ def test_two_candidates_of_one_trial(make_trial: Any, tmp_path: Path) -> None:
 
 def test_log_kinds_blank_numbers_and_control_characters(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    path.write_bytes(b"took 12.5 ms\ntook 99 ms\n\x1b[31mred\x1b[0m at 0xdeadbeef\n\n----\n")
-    assert log_kinds(path) == {"took # ms": 2, "?[#mred?[#m at #": 1}
+    load = b"load '/home/me/x y/m.gguf' from /a/b/c.bin at http://h/v1\n"
+    rest = b"took 12.5 ms\ntook 99 ms\n\x1b[31mred\x1b[0m at 0xdeadbeef\n\n----\n"
+    path.write_bytes(load + rest)
+    assert log_kinds(path).pop("load '.../x y/m.gguf' from .../c.bin at http://h/v#") == 1
+    assert {k: v for k, v in log_kinds(path).items() if "load" not in k} == {
+        "took # ms": 2,
+        "?[#mred?[#m at #": 1,
+    }
     assert log_kinds(tmp_path / "none") == {}
 
 
