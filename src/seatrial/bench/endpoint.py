@@ -12,6 +12,7 @@ import msgspec
 from seatrial import trace
 from seatrial.bench.cell import Cell
 from seatrial.bench.measure import load_for, measure
+from seatrial.bench.prepare import Cancel
 from seatrial.bench.replay import load as load_bodies
 from seatrial.bench.search import Found, Probe, search
 from seatrial.bench.shape import Shape, load_of, table_of
@@ -33,6 +34,7 @@ class EndpointBench(msgspec.Struct, frozen=True, kw_only=True):
     trace: list[str] = []
     trace_format: str | None = None
     bodies: str | None = None
+    cancel: Cancel | None = None
     slo: dict[str, float | None] = {}
     route: str = "chat"
     temperature: float = 0.0
@@ -176,6 +178,7 @@ def _measure(
         headers=wish.headers,
         calibrated=calibrated,
         replay=replay,
+        cancel=wish.cancel,
     )
 
 

@@ -22,7 +22,7 @@ from seatrial.bench import cache, comparability, counters, summary
 from seatrial.bench import client as judge_client
 from seatrial.bench.calibrate import Calibration, calibrate, reasons
 from seatrial.bench.cell import SCHEMA, Cell, Finding
-from seatrial.bench.prepare import Prepared, lexicon_for, prepare, prepare_replay
+from seatrial.bench.prepare import Cancel, Prepared, lexicon_for, prepare, prepare_replay
 from seatrial.bench.replay import Replay
 from seatrial.bench.steady import steady
 from seatrial.bench.style import Caller
@@ -102,6 +102,7 @@ def measure(
     keep_text: bool = False,
     extra: dict[str, Any] | None = None,
     replay: Replay | None = None,
+    cancel: Cancel | None = None,
 ) -> Cell:
     """Load the engine with the table and say what was seen.
 
@@ -113,6 +114,7 @@ def measure(
         load: None: by the table and the workload's mode.
         extra: further fields of every request of the load (adapters, response_format).
         replay: a file's own bodies instead of made ones; ``table`` is then its table.
+        cancel: which share of the requests the client closes before their end.
         calibrated: hold the client against the mock engine at the planned load first.
 
     Raises:
@@ -124,7 +126,7 @@ def measure(
     caller = Caller(engine, route, sampling, headers)
     cell_seed = derive_seed(seed, "cell", start) >> 1
     progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
-    prepared = _prepared(table, caller, cell_seed, replay, extra)
+    prepared = _prepared(table, caller, cell_seed, replay, extra, cancel)
     target = target_of(engine, route, headers)
     rate = _events_per_s(table, load)
     workers = workers_for(rate)
@@ -184,13 +186,14 @@ def _prepared(
     seed: int,
     replay: Replay | None,
     extra: dict[str, Any] | None,
+    cancel: Cancel | None,
 ) -> Prepared:
     if replay is not None:
         return prepare_replay(replay)
     lexicon = lexicon_for(caller)
     if extra:
         caller.style = msgspec.structs.replace(caller.style, extra={**caller.style.extra, **extra})
-    return prepare(table, caller, seed, lexicon=lexicon)
+    return prepare(table, caller, seed, lexicon=lexicon, cancel=cancel)
 
 
 def _cell(

@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from seatrial.bench.replay import Replay
 from seatrial.bench.style import Caller
+from seatrial.core.seeds import stream
+from seatrial.core.units import s_to_ns
 from seatrial.loadgen.body import make_body
 from seatrial.loadgen.lexicon import Lexicon, find
 from seatrial.loadgen.plan import ANSWER_MARK
@@ -23,6 +26,12 @@ from seatrial.trace.table import RequestTable
 
 DEFAULT_OUTPUT_TOKENS = 128
 DEFAULT_INPUT_TOKENS = 256
+_SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}, "count": {"type": "integer"}},
+    "required": ["word", "count"],
+    "additionalProperties": False,
+}
 OWN_BODIES = "own bodies"
 
 
@@ -53,12 +62,18 @@ def lexicon_for(caller: Caller) -> Lexicon:
 
 
 def prepare(
-    table: RequestTable, caller: Caller, seed: int, *, lexicon: Lexicon | None = None
+    table: RequestTable,
+    caller: Caller,
+    seed: int,
+    *,
+    lexicon: Lexicon | None = None,
+    cancel: Cancel | None = None,
 ) -> Prepared:
     """Make the requests of a table for one engine.
 
     Args:
         seed: of this cell; it enters every prompt, so that no cell repeats another's.
+        cancel: which share of the requests the client closes before their end.
     """
     lexicon = lexicon or lexicon_for(caller)
     assumptions: list[str] = []
@@ -74,6 +89,8 @@ def prepare(
         "session": table.session if sessions and table.session is not None else none,
         "turn": table.turn if sessions and table.turn is not None else none,
     }
+    if cancel is not None:
+        columns |= _cancelled(cancel, n, seed)
     maker = PromptMaker(lexicon, seed)
     smallest = lexicon.overhead + 1
     short = int((inputs < smallest).sum())
@@ -106,6 +123,44 @@ def prepare_replay(replay: Replay) -> Prepared:
     return Prepared(plan=planned(replay.bodies(), n, **columns), lexicon=lexicon, assumptions=said)
 
 
+class Cancel(msgspec.Struct, frozen=True, kw_only=True):
+    """A share of the requests is closed by the client, after tokens or after a time."""
+
+    share: float
+    after_tokens: int | None = None
+    after_s: float | None = None
+
+
+def _cancelled(cancel: Cancel, n: int, seed: int) -> dict[str, np.ndarray]:
+    """The columns of a plan that close the drawn requests."""
+    drawn = stream(seed, "cancel").random(n) < cancel.share
+    tokens = -1 if cancel.after_tokens is None else cancel.after_tokens
+    after = -1 if cancel.after_s is None else s_to_ns(cancel.after_s)
+    return {
+        "cancel_tokens": np.where(drawn, tokens, -1).astype(np.int64),
+        "cancel_ns": np.where(drawn, after, -1).astype(np.int64),
+    }
+
+
+def features_of(table: RequestTable, index: int) -> tuple[bool, dict[str, Any]]:
+    """Whether one request streams, and the fields that its traced features ask for.
+
+    ``schema`` asks for an answer that follows a JSON schema, ``tools`` offers one function. Such
+    answers end by themselves, so their length is not forced.
+    """
+    fields: dict[str, Any] = {}
+    marks = {name: bool(column[index]) for name, column in table.features.items()}
+    if marks.get("schema"):
+        fields["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": _SCHEMA, "strict": True},
+        }
+    if marks.get("tools"):
+        function = {"name": "look_up", "description": "Looks a word up.", "parameters": _SCHEMA}
+        fields["tools"] = [{"type": "function", "function": function}]
+    return marks.get("stream", True), fields
+
+
 def _lengths(
     column: np.ndarray | None, n: int, default: int, name: str, assumptions: list[str]
 ) -> np.ndarray:
@@ -122,8 +177,22 @@ def _lengths(
     return least
 
 
-def _body(caller: Caller, messages: Any, outputs: int) -> bytes:
-    return make_body(caller.engine.model, messages, outputs, caller.sampling, caller.style)
+def _body(caller: Caller, messages: Any, outputs: int, table: RequestTable, index: int) -> bytes:
+    streams, fields = features_of(table, index) if table.features else (True, {})
+    style = caller.style
+    if fields and caller.route == "chat":
+        style = msgspec.structs.replace(style, force_length=False)
+    else:
+        fields = {}
+    return make_body(
+        caller.engine.model,
+        messages,
+        outputs,
+        caller.sampling,
+        style,
+        stream=streams,
+        features=fields,
+    )
 
 
 def _singles(
@@ -134,7 +203,7 @@ def _singles(
     for i in range(table.n):
         text = maker.prompt(i, int(inputs[i]), block_slice(table.blocks, i), size)
         messages: Any = text if caller.route == "completions" else [_user(text)]
-        yield _body(caller, messages, int(outputs[i]))
+        yield _body(caller, messages, int(outputs[i]), table, i)
 
 
 def _user(text: str) -> dict[str, str]:
@@ -164,7 +233,7 @@ def _conversations(
             messages = [*history, _user(text)]
         else:  # the conversation's start, or a turn whose history was cut
             messages = [_user(maker.prompt(i, wanted, block_slice(table.blocks, i), size))]
-        yield _body(caller, messages, int(outputs[i]))
+        yield _body(caller, messages, int(outputs[i]), table, i)
         mark = ANSWER_MARK.format(turn=answered.get(number, 0))
         answered[number] = answered.get(number, 0) + 1
         told[number] = ([*messages, _assistant(mark)], wanted + int(outputs[i]))

@@ -8,12 +8,15 @@ seatrial bench --endpoint http://127.0.0.1:8000 --rate 4 --requests 200 --json
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from seatrial.cli.bench_screen import document, exit_code, show, show_search, show_sweep
 from seatrial.cli.console import Console
+
+if TYPE_CHECKING:
+    from seatrial.bench.prepare import Cancel
 
 app = App(name="bench", help="Load test of any OpenAI-compatible server.")
 
@@ -50,6 +53,9 @@ def bench(
     temperature: float = 0.0,
     stall_s: float = 60.0,
     fresh_connections: bool = False,
+    cancel_share: float = 0.0,
+    cancel_after_tokens: int | None = None,
+    cancel_after_s: float | None = None,
     api_key_env: str | None = None,
     seed: int | None = None,
     out: Path | None = None,
@@ -89,6 +95,9 @@ def bench(
         temperature: sampling temperature
         stall_s: silence after which a request is given up
         fresh_connections: a new connection for every request
+        cancel_share: share of the requests that the client closes before their end
+        cancel_after_tokens: closed after so many tokens
+        cancel_after_s: closed after so many seconds
         api_key_env: environment variable that holds the API key
         seed: of arrivals, lengths and prompts; without it a new one each time, so that no run
             meets the prompts that an earlier run left in a prefix cache
@@ -127,6 +136,7 @@ def bench(
         trace=[str(path) for path in trace or []],
         trace_format=trace_format,
         bodies=None if bodies is None else str(bodies),
+        cancel=_cancel(cancel_share, cancel_after_tokens, cancel_after_s),
         slo={"ttft_ms": ttft_ms, "tpot_ms": tpot_ms, "e2e_ms": e2e_ms},
         route=route,
         temperature=temperature,
@@ -149,6 +159,22 @@ def bench(
         console.document(document(cell))
     show(console, cell, out)
     return exit_code(cell)
+
+
+def _cancel(share: float, tokens: int | None, seconds: float | None) -> Cancel | None:
+    from seatrial.bench.prepare import Cancel
+    from seatrial.core.errors import UsageError
+
+    if not share and tokens is None and seconds is None:
+        return None
+    if not 0 < share <= 1 or (tokens is None and seconds is None):
+        raise UsageError(
+            "a plan of cancellations needs a share and a moment",
+            where="--cancel-share",
+            unchanged="nothing was sent",
+            remedy="give --cancel-share 0.1 with --cancel-after-tokens or --cancel-after-s",
+        )
+    return Cancel(share=share, after_tokens=tokens, after_s=seconds)
 
 
 def _headers(api_key_env: str | None) -> dict[str, str]:
