@@ -27,7 +27,7 @@ def write_trial(make_trial: Any, folder: Path, factor: float, **more: Any) -> Pa
     return folder
 
 
-def test_a_slower_version_is_a_regression_with_its_likely_cause(
+def test_meas_035_a_slower_version_is_a_regression_with_its_likely_cause(
     make_trial: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = write_trial(make_trial, tmp_path / "old", 1.0, effective={"n_batch": 2048, "slots": 4})

@@ -36,7 +36,7 @@ def test_too_few_values() -> None:
     assert not mser(np.ones(49)).found
 
 
-def test_busy_window_leaves_out_ramp_and_drain() -> None:
+def test_meas_029_busy_window_leaves_out_ramp_and_drain() -> None:
     start = np.concatenate([np.arange(10.0), np.arange(10.0, 100.0)])
     end = start + 10.0
     low, high = busy_window(start, end)  # type: ignore[misc]
