@@ -34,7 +34,7 @@ VERBS: dict[str, str] = {
     "decide": "the decision on a trial, from what has been measured",
     "quality": "task check of every candidate against the reference artefact",
     "profile": "fingerprint a request log of any known format",
-    "trace": "make traces: slice, synth; formats lists what is read",
+    "trace": "traces: formats that are read, slice, synth, compare",
     "doctor": "what this machine can run, and what is missing",
     "facts": "facts about engines: sync, show, diff, when, verify, export",
     "gate": "elimination table: which candidates can do the job at all, and why not the others",

@@ -28,6 +28,9 @@ def profile(
     quiet: Quiet = False,
     out: Path | None = None,
     html: Path | None = None,
+    gpu: str | None = None,
+    gpus: int = 1,
+    model: Path | None = None,
 ) -> int:
     """Fingerprint TRACE...: files, globs, folders or archives that together are one trace.
 
@@ -48,16 +51,27 @@ def profile(
         Also write the fingerprint to this file.
     html
         Also write a page with figures to this file (drawn with the extra `charts`).
+    gpu
+        Reckon the pressure on this device (h200, l40s, ...) in place of one h100-80gb.
+    gpus
+        That many of them for one model.
+    model
+        Reckon it for this model (folder or GGUF) in place of one of 8B in bf16.
     """
     from seatrial.core.errors import UsageError
     from seatrial.store import write, write_bytes
     from seatrial.workload.profiling import profile as profile_files
+    from seatrial.workload.reference import reference
 
     if not trace:
         raise UsageError("no trace was given", remedy="seatrial profile FILE...")
     console = Console(as_json=json, quiet=quiet)
     found = profile_files(
-        list(trace), format=format, mapping=mapping_of(map), progress=console.progress
+        list(trace),
+        format=format,
+        mapping=mapping_of(map),
+        reference=reference(gpu, model, gpus),
+        progress=console.progress,
     )
     console.document(found)
     if not json:

@@ -153,6 +153,42 @@ def synth(
     return _written(console, source, made.table, out, about)
 
 
+@app.command
+def compare(
+    source: str,
+    other: str,
+    /,
+    *,
+    format: str | None = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Is one trace like another: a replay like its source? Exit code 1 if it is not.
+
+    Parameters
+    ----------
+    source
+        File, glob or folder.
+    other
+        File, glob or folder to compare with it; the format of each is recognised by itself.
+    format
+        Force a reader for both.
+    """
+    from seatrial import trace as traces
+    from seatrial.workload.twosample import compare as compared
+
+    console = Console(as_json=json, quiet=quiet)
+    first = traces.load(source, format=format, progress=console.progress)
+    second = traces.load(other, format=format, progress=console.progress)
+    checks = compared(first, second)
+    alike = all(check.ok for check in checks)
+    console.document({"schema": "seatrial/trace-compared/1", "alike": alike, "checks": checks})
+    _show(console, second, checks)
+    if not json:
+        console.line("alike within every tolerance" if alike else "not alike")
+    return 0 if alike else 1
+
+
 def _written(
     console: Console,
     source: RequestTable,

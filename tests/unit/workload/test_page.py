@@ -87,5 +87,7 @@ def test_the_verb_writes_both(
     assert html.read_text().startswith("<!doctype html>")
     again = msgspec.json.decode(out.read_bytes(), type=Fingerprint)
     assert again.requests == 1500
+    assert run(["profile", source, "--gpu", "l40s"]) == 0
+    assert "8B bf16 model on 1 x l40s" in capsys.readouterr().out
     assert run(["profile"]) == 2
     assert run(["profile", source, "--map", "nonsense"]) == 2

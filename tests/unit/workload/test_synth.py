@@ -177,3 +177,17 @@ def test_the_verbs(traces_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["trace", "formats", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed["schema"] == "seatrial/trace-formats/1"
+
+
+def test_the_verb_compares_a_replay_with_its_source(
+    traces_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    azure = str(traces_dir / "AzureLLMInferenceTrace_conv.csv.xz")
+    vidur = str(traces_dir / "splitwise_conv.csv.xz")
+    other = str(traces_dir / "vtc_real_trace.jsonl.xz")
+    assert run(["trace", "compare", azure, vidur, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["alike"]
+    assert all(check["value"] in (0, 1) for check in document["checks"])
+    assert run(["trace", "compare", azure, other]) == 1
+    assert "not alike" in capsys.readouterr().out
