@@ -53,7 +53,7 @@ def fingerprint(
     if table.estimated:
         notes.append(
             f"{' and '.join(table.estimated)} were not in the trace: estimated from the texts at "
-            f"{CHARS_PER_TOKEN} characters a token (give a tokenizer to count them)"
+            f"{CHARS_PER_TOKEN} characters a token"
         )
     if when is not None:
         notes.extend(_grain_notes(when))
