@@ -117,6 +117,12 @@ def host() -> hardware.Host:
     return hardware.detect()
 
 
+@pytest.fixture
+def write() -> Callable[[Path, dict[str, Any]], Path]:
+    """Write a model of a shape into a folder."""
+    return write_model
+
+
 Judge = Callable[..., GateTable]
 
 
