@@ -20,6 +20,7 @@ Quiet = Annotated[bool, Parameter(negative=(), help="No progress on stderr.")]
 def list_engines(*, json: Json = False) -> int:
     """Installed engines, engines on the PATH, and engines that run now."""
     from seatrial.engines import ADAPTERS, leftovers
+    from seatrial.engines.document import EngineList
     from seatrial.engines.environment import environments, on_path
 
     console = Console(as_json=json)
@@ -28,7 +29,7 @@ def list_engines(*, json: Json = False) -> int:
         binary = on_path(adapter.name, adapter.binary) if adapter.binary else None
         found += [binary] if binary else []
     runs = leftovers.running()
-    console.document({"schema": "seatrial/engines-list/1", "installed": found, "running": runs})
+    console.document(EngineList(installed=found, running=runs))
     if found:
         columns = ("engine", "version", "kind", "size MB", "installed", "from")
         rows = [
@@ -91,10 +92,11 @@ def image(
 def remove(engine: str, version: str, /, *, json: Json = False) -> int:
     """Remove an installed engine's environment."""
     from seatrial.engines import remove as remove_engine
+    from seatrial.engines.document import Removed
 
     console = Console(as_json=json)
     gone = remove_engine(engine, version)
-    console.document({"schema": "seatrial/engines-remove/1", "removed": gone})
+    console.document(Removed(removed=gone))
     console.line(f"{engine} {version} " + ("has been removed" if gone else "was not installed"))
     return 0 if gone else 1
 
@@ -130,6 +132,7 @@ def start(
     from seatrial.core.folders import home_dir
     from seatrial.engines import Settings
     from seatrial.engines import start as start_engine
+    from seatrial.engines.document import Started
     from seatrial.engines.registry import adapter
     from seatrial.workload.spec import CandidateSpec
 
@@ -146,15 +149,14 @@ def start(
         detached=True,
     )
     console.document(
-        {
-            "schema": "seatrial/engines-start/1",
-            "base_url": running.base_url,
-            "model": running.model,
-            "pid": running.pid,
-            "log": str(running.log),
-            "cold_start_s": running.cold_start_s,
-            "effective": running.effective(),
-        }
+        Started(
+            base_url=running.base_url,
+            model=running.model,
+            pid=running.pid,
+            log=str(running.log),
+            cold_start_s=running.cold_start_s,
+            effective=running.effective(),
+        )
     )
     console.line(f"{name} serves {running.model} at {running.base_url} (pid {running.pid})")
     console.note(f"next: seatrial engines stop {running.pid}")
@@ -177,6 +179,7 @@ def stop(
     grace_s: seconds between SIGTERM and SIGKILL.
     """
     from seatrial.engines import leftovers
+    from seatrial.engines.document import Stopped
 
     console = Console(as_json=json)
     runs = leftovers.running()
@@ -191,7 +194,7 @@ def stop(
     for entry in chosen:
         leftovers.stop(entry, grace_s)
         console.line(f"stopped {entry.engine} {entry.version} (pid {entry.pid})")
-    console.document({"schema": "seatrial/engines-stop/1", "stopped": chosen})
+    console.document(Stopped(stopped=chosen))
     if not chosen:
         console.line("no engine is running")
     return 0

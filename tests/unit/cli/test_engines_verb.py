@@ -8,9 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from seatrial.cli.main import run
+from seatrial.probe.schema import schema_of
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +76,7 @@ def test_probe_at_an_endpoint(mock_url: str, capsys: pytest.CaptureFixture[str])
     assert set(document["findings"]) == {"loads", "optimised_path", "task"}
     assert [p["id"] for p in document["probes"]] == ["answers", "streaming", "usage"]
     assert {"id", "required", "verdict", "evidence"} <= set(document["probes"][0])
+    jsonschema.validate(document, schema_of("probe-1.json"))
 
 
 def test_lifecycle_refuses_unknown_trials(
