@@ -56,14 +56,14 @@ def operating_of(
 
     Args:
         resources, cold_starts: of its valid cells.
-        platform: ``weights_bytes``, ``image_bytes`` where known.
+        platform: ``weights_bytes``, ``image_bytes`` where known (else from ``resources``).
         lifecycle: the keys of DESIGN's ``lifecycle`` where it was run.
     """
     drain = lifecycle.get("drain") or {}
     return Operating(
         candidate=candidate,
-        weights_bytes=platform.get("weights_bytes"),
-        image_bytes=platform.get("image_bytes"),
+        weights_bytes=_known(platform, resources, "weights_bytes"),
+        image_bytes=_known(platform, resources, "image_bytes"),
         rss_peak_bytes=_worst(r.get("rss_peak_bytes") for r in resources),
         gpu_mem_peak_bytes=_worst(r.get("gpu_mem_peak_bytes") for r in resources),
         cold_start_s=_worst(cold_start_s(c) for c in [*cold_starts, lifecycle.get("cold_start_s")]),
@@ -72,6 +72,13 @@ def operating_of(
         upgrade_s=(lifecycle.get("upgrade") or {}).get("s"),
         rollback_s=(lifecycle.get("rollback") or {}).get("s"),
     )
+
+
+def _known(
+    platform: Mapping[str, Any], resources: Sequence[Mapping[str, Any]], key: str
+) -> int | None:
+    found = [source.get(key) for source in (platform, *resources)]
+    return next((int(value) for value in found if value is not None), None)
 
 
 def _worst(values: Any) -> float | None:

@@ -30,6 +30,7 @@ from seatrial.decide.constraints import (
     by_slo,
 )
 from seatrial.decide.observed import notes_of, thin_tails
+from seatrial.decide.platform import platform_needs
 from seatrial.decide.record import SCHEMA, Decision, Excluded, SloCheck, Step, Turn
 from seatrial.decide.requests import Columns
 from seatrial.decide.rollback import rollback_of
@@ -135,6 +136,7 @@ def _record(
         rollback=rollback_of(case, verdict, chain, previous),
         costs=list(case.costs.values()),
         operations=list(case.operations.values()),
+        platform=platform_needs(case.spec.platform, _engine(case.plan, verdict.selected)),
         evidence_request=verdict.evidence,
         trace=steps,
         provenance=provenance(hashes, {}),
@@ -206,6 +208,10 @@ def _step(rule: str, says: str, hashes: Mapping[str, str], *read: str) -> Step:
 def _on_trial(plan: Plan) -> str:
     names = [f"{arm.candidate} ({arm.verdict}, {arm.role})" for arm in plan.survivors]
     return f"{len(names)} on trial: {', '.join(names) or 'none'}; {len(plan.left_out)} left out"
+
+
+def _engine(plan: Plan, candidate: str | None) -> str | None:
+    return next((arm.engine for arm in plan.survivors if arm.candidate == candidate), None)
 
 
 def _not_on_trial(gate: GateTable, plan: Plan) -> list[Excluded]:

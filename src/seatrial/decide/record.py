@@ -145,6 +145,15 @@ class Operating(msgspec.Struct, frozen=True, kw_only=True):
     rollback_s: float | None
 
 
+class PlatformNeed(msgspec.Struct, frozen=True, kw_only=True):
+    """A feature that the workload asks of the platform, and which layer must bring it."""
+
+    feature: str
+    layer: Literal["engine", "serving platform"]
+    provided: bool | None
+    says: str
+
+
 class EvidenceCell(msgspec.Struct, frozen=True, kw_only=True):
     """What to measure further."""
 
@@ -196,6 +205,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     rollback: Rollback
     costs: list[Cost]
     operations: list[Operating]
+    platform: list[PlatformNeed] = []
     evidence_request: EvidenceRequest | None
     trace: list[Step]
     provenance: Provenance

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from seatrial.decide import Decision, decide
-from seatrial.workload.spec import Operations, Slo
+from seatrial.workload.spec import Operations, Platform, Slo
 
 
 class FakeQuality:
@@ -247,3 +247,15 @@ def test_a_start_without_values_leaves_its_candidate_open(make_trial: Any) -> No
     assert found.outcome == "undecided"
     assert any("b has a start without a value" in r for r in found.reasons)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Decision)
+
+
+def test_an_engine_alone_never_satisfies_the_platform(make_trial: Any) -> None:
+    trial = make_trial({"a": 1.0, "b": 1.3}, starts=3)
+    asked = Platform(canary=True, tenant_isolation=True, metrics="prometheus")
+    trial.spec = msgspec.structs.replace(trial.spec, platform=asked)
+    needs = {n.feature: n for n in decide(**trial.kwargs()).platform}
+    assert needs["canary"].layer == "serving platform"
+    assert needs["canary"].provided is None
+    assert needs["metrics"].provided is True
+    assert "no latency histograms" in needs["metrics"].says
+    assert set(needs) == {"canary", "tenant_isolation", "metrics"}
