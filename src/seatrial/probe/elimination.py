@@ -1,8 +1,8 @@
 """The elimination table after probing: gate + what live engines showed.
 
-A probe settles what the gate could not know (an ``unknown``), and strikes out what fails a required
-contract. It never turns an ``infeasible`` by arithmetic or fact into a pass, and it leaves gate.json
-as it is: the merged table is ``elimination.json`` beside it.
+A probe settles what the gate could not know (an ``unknown``), and strikes out what fails a
+required contract. It never turns an ``infeasible`` by arithmetic or fact into a pass, and it
+leaves gate.json as it is: the merged table is ``elimination.json`` beside it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _settled(reason: Reason, report: ProbeReport) -> Reason:
     return msgspec.structs.replace(
         reason,
         verdict=verdict,
-        says=f"settled by a probe: it loads this artefact here and generates; before: {reason.says}",
+        says=f"settled by a probe: it loads this here and generates; before: {reason.says}",
         remedy="",
         probe=None,
     )

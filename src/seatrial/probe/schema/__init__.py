@@ -1,7 +1,7 @@
-"""The published JSON schema of ``probe --json``, which adds ``results``: one such report a candidate.
+"""The published JSON schema of ``probe --json`` (``results`` beside it: one report a candidate).
 
-It is generated from the record (``python -m seatrial.probe.schema`` writes it anew); a test checks
-that it has not drifted.
+It is generated from the record (``python -m seatrial.probe.schema`` writes it anew); a test
+checks that it has not drifted.
 """
 
 from __future__ import annotations
