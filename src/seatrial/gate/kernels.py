@@ -89,6 +89,8 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
     for stem in _stems(case):
         for fact, holds in marked(case, stem):
             yield _excluded(case, fact, holds, capability)
+    if (own := _family_specific(case, capability)) is not None:
+        yield own
     gate = engine_floor(case, binary=False)
     if gate is not None and capability < gate.value:
         return
@@ -104,6 +106,23 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
         )
         return
     yield from _targets(case, capability)
+
+
+def _family_specific(case: Case, capability: int) -> Finding | None:
+    """FP4 instructions are compiled for one chip (sm_100a, sm_120a): that code does not run on
+    its relatives, and the wheels list 10.0 and 12.0 only."""
+    if kind(case) != "nvfp4" or capability not in (103, 110, 121):
+        return None
+    if case.engine not in {"vllm", "sglang"}:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        numbers={"capability": capability},
+        says=f"FP4 kernels are built per chip: whether {case.engine} {case.version or ''} has them "
+        f"for compute {capability / 10:.1f} is not shown",
+        remedy="a build whose target list names this chip, or AWQ or FP8",
+        probe=case.probe("load_and_kernel"),
+    )
 
 
 def _stems(case: Case) -> list[str]:
@@ -165,14 +184,18 @@ def _targets(case: Case, capability: int) -> Iterator[Finding]:
     Where an engine has several builds one that fits is enough. PTX that a project's own build
     list ships for a GPU is its documented path; PTX found in a wheel may cover only a part.
     """
-    facts = [f for f in case.known.all("cuda_targets") if f.subject in _MAIN and _codes(f)[0]]
+    facts = [
+        f
+        for f in case.known.all("cuda_targets")
+        if f.subject.rpartition("/")[2] in _MAIN and _codes(f)[0]
+    ]
     judged = [_one_target(case, fact, capability) for fact in facts]
     best = min(judged, key=lambda f: _WORSE.index(f.verdict), default=None)
     if best is not None:
         yield best
 
 
-_MAIN = ("_C_stable_libtorch", "_C", "common_ops", "flash_ops", "_turbomind", "cuda-12", "cuda-13")
+_MAIN = ("_C_stable_libtorch", "_C", "common_ops", "_turbomind", "cuda-12", "cuda-13")
 _WORSE = (Verdict.FEASIBLE, Verdict.UNKNOWN, Verdict.INFEASIBLE)
 
 

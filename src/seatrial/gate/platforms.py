@@ -75,7 +75,29 @@ def platform_unsupported(case: Case) -> Finding | None:
         return Finding(
             verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log")
         )
-    return _chip(case, fact, vendor) or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+    return (
+        _chip(case, fact, vendor)
+        or _board(case, fact)
+        or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+    )
+
+
+def _board(case: Case, fact: Fact) -> Finding | None:
+    """Jetson boards take builds of their own (JetPack): the released wheels are for servers."""
+    gpu = case.target.gpu
+    if gpu is None or not gpu.name.startswith("jetson") or case.engine in _BUILT_ANYWHERE:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"{gpu.name}: the released builds of {case.engine} are for servers; a build for "
+        "JetPack is another artefact with its own facts",
+        facts=[fact],
+        remedy="llama.cpp or Ollama, or a Jetson build after its probe",
+        probe=case.probe("boot_log"),
+    )
+
+
+_BUILT_ANYWHERE = ("llama.cpp", "ollama", "mlc-llm", "transformers")
 
 
 def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:

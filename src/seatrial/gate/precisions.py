@@ -91,7 +91,14 @@ def _unlisted_method(case: Case) -> Finding | None:
     assert quant is not None
     if any(case.known.get("min_capability", s) for s in method_subjects(case)):
         return None
+    if case.engine == "mlc-llm" and quant.method == "awq":
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says="MLC-LLM reads AWQ weights when it converts them",
+            remedy="mlc_llm convert_weight --source-format awq, then compile",
+        )
     known = case.known.complete("quantization") and case.known.exact
+    known = known and case.engine != "mlc-llm"  # its list is of targets, not of sources
     return Finding(
         verdict=Verdict.INFEASIBLE if known else Verdict.UNKNOWN,
         says=f"quant_method {quant.method} is "
@@ -222,9 +229,12 @@ def _fp8_cache_below(case: Case, asked: str) -> Finding | None:
 )
 def quant_platform_unverified(case: Case) -> Finding | None:
     quant, vendor = case.quant, case.target.vendor
-    if quant is None or quant.method in {"gguf", "mlx", "mlc"} or vendor in {"nvidia", "unknown"}:
+    if quant is None or vendor in {"nvidia", "unknown"} or case.engine in _ALL_FORMATS:
         return None
-    if case.engine in {"llama.cpp", "ollama"} or quant.scheme in _PLATFORM_OK.get(vendor, set()):
+    if case.known.value("platform", vendor) != "native":
+        return None  # a plugin is an engine of its own, with its own list
+    scheme = "gguf" if quant.method == "gguf" else quant.scheme
+    if quant.method in {"mlx", "mlc"} or scheme in _PLATFORM_OK.get(vendor, set()):
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,
@@ -235,6 +245,7 @@ def quant_platform_unverified(case: Case) -> Finding | None:
     )
 
 
+_ALL_FORMATS = ("llama.cpp", "ollama", "mlc-llm")
 _PLATFORM_OK = {
     "amd": {"w4a16", "w8a16", "w8a8-int8", "fp8", "fp8-block", "quark", "mxfp4", "nvfp4"},
     "cpu": {"w4a16", "w8a8-int8"},
