@@ -5,7 +5,8 @@ the binding fact with its artefact, member, line and expiry. ``docs/method/facts
 every predicate.
 """
 
+from seatrial.facts.factset import FactSet
 from seatrial.facts.record import Fact, Source
-from seatrial.facts.store import ENGINES, FactSet, FactStore, load
+from seatrial.facts.store import ENGINES, FactStore, load
 
 __all__ = ["ENGINES", "Fact", "FactSet", "FactStore", "Source", "load"]

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from seatrial.facts.factset import FactSet
 from seatrial.facts.record import Fact
-from seatrial.facts.store import FactSet
 
 _QUIET = frozenset({"requires", "license"})
 """Changed in nearly every release: shown last, never called a loss."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from seatrial.facts.factset import FactSet
 from seatrial.facts.record import Fact
-from seatrial.facts.store import FactSet
 
 SCHEMA = "seatrial/facts-export/1"
 

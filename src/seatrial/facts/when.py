@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from seatrial.facts import version as order
-from seatrial.facts.store import FactSet
+from seatrial.facts.factset import FactSet
 
 SCHEMA = "seatrial/facts-when/1"
 

@@ -1,4 +1,5 @@
 from seatrial.facts.extract import vllm
+from seatrial.facts.extract.vllm_surface import gates_of
 
 NAMES = "\n".join(f'    "Made{i}ForCausalLM": ("made", "Made{i}ForCausalLM"),' for i in range(110))
 
@@ -240,7 +241,7 @@ def test_routes_with_their_gate(findings_of, by_subject):
     paths = findings.source.glob("vllm/entrypoints/*.py")
     from seatrial.facts.extract.routes import add_routes
 
-    add_routes(findings, paths, gates=vllm._gates(findings, "vllm"))
+    add_routes(findings, paths, gates=gates_of(findings, "vllm"))
     table = by_subject(findings)
     assert one(table, "route", "/health").value == ["GET"]
     lora = one(table, "route", "/v1/load_lora_adapter")

@@ -121,6 +121,15 @@ class Findings:
             self._artefacts.append(source.artefact.ref)
         self.source = source
 
+    def need(self, place: str | Iterable[Locator]) -> Module:
+        """The parsed file at a path, or at the first locator that exists. Raises Missing."""
+        path = place if isinstance(place, str) else self.source.locate(place)
+        module = self.source.module(path) if path else None
+        if module is None:
+            looked = path or ", ".join(p.path for p in place if isinstance(p, Locator))
+            raise Missing(f"not found, or not Python: {looked}")
+        return module
+
     def member(self, path: str, kind: str) -> int:
         """The number of a member in the file's table, with its hash."""
         artefact = self._sources.index(self.source)

@@ -192,3 +192,17 @@ def add_fields(findings: Findings, path: str, classes: tuple[str, ...]) -> None:
             value = field_value(where, node, detail)
             subject = "--" + name.replace("_", "-")
             findings.add("flag", subject, value, where.path, node.lineno, kind="cli", detail=detail)
+
+
+def flag_choices(module: Module, flag: str) -> list[tuple[str, int]]:
+    """The choices of one ``add_argument`` call: (text, line)."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call) or not text_of(node.func).endswith("add_argument"):
+            continue
+        if flag not in [a.value for a in node.args if isinstance(a, ast.Constant)]:
+            continue
+        for keyword in node.keywords:
+            if keyword.arg == "choices" and isinstance(keyword.value, (ast.List, ast.Tuple)):
+                constants = [e for e in keyword.value.elts if isinstance(e, ast.Constant)]
+                return [(str(e.value), e.lineno) for e in constants]
+    return []

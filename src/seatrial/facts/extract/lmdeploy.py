@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
-from seatrial.facts.extract.flags import add_argparse
+from seatrial.facts.extract.flags import add_argparse, flag_choices
 from seatrial.facts.extract.logs import LMDEPLOY, add_signatures
 from seatrial.facts.extract.metadata import add_metadata
 from seatrial.facts.extract.metrics import add_metrics
@@ -103,7 +103,7 @@ def surface(findings: Findings) -> None:
 
 def architectures(findings: Findings) -> None:
     """Both engines' tables, and the PyTorch engine's removed ones."""
-    module = _module(findings, _TURBOMIND)
+    module = findings.need(_TURBOMIND)
     for item in module.entries(_assigned(module, "SUPPORTED_ARCHS")):
         findings.add(
             "architecture",
@@ -114,7 +114,7 @@ def architectures(findings: Findings) -> None:
             layer="turbomind",
             detail={"module": str(item.value)},
         )
-    module = _module(findings, _PYTORCH)
+    module = findings.need(_PYTORCH)
     for item in _updates(module, "MODULE_MAP"):
         findings.add("architecture", item.key, "native", _PYTORCH, item.line, layer="pytorch")
     removed = module.assigned.get("REMOVED_MODEL_MAP")
@@ -143,8 +143,8 @@ def _updates(module: Module, name: str) -> list[Item]:
 
 def formats(findings: Findings) -> None:
     """Choices of ``--model-format``, and weight-format classes where there are such."""
-    module = _module(findings, _CLI)
-    for text, line in _flag_choices(module, "--model-format"):
+    module = findings.need(_CLI)
+    for text, line in flag_choices(module, "--model-format"):
         predicate = "weight_format" if text == "hf" else "quantization"
         findings.add(predicate, text, "native", _CLI, line, layer="turbomind", kind="cli")
     formats_file = findings.source.module(_FORMATS)
@@ -166,7 +166,7 @@ def formats(findings: Findings) -> None:
 
 def kv_policies(findings: Findings) -> None:
     """Members of ``QuantPolicy``; before it, the choices of ``--quant-policy``."""
-    module = _module(findings, _MESSAGES)
+    module = findings.need(_MESSAGES)
     place = module.classes.get("QuantPolicy")
     if place is not None:
         for member in statements(place.body):
@@ -180,7 +180,7 @@ def kv_policies(findings: Findings) -> None:
                     detail={"flag": "--quant-policy"},
                 )
         return
-    for text, line in _flag_choices(_module(findings, _CLI), "--quant-policy"):
+    for text, line in flag_choices(findings.need(_CLI), "--quant-policy"):
         findings.add(
             "kv_cache_dtype",
             f"quant_policy_{text}",
@@ -194,7 +194,7 @@ def kv_policies(findings: Findings) -> None:
 
 def connectors(findings: Findings) -> None:
     """Members of ``MigrationBackend``, and classes registered in the connector factory."""
-    module = _module(findings, _DISAGG)
+    module = findings.need(_DISAGG)
     place = module.classes.get("MigrationBackend")
     for node in statements(place.body) if place else ():
         if isinstance(node, ast.Assign):
@@ -238,27 +238,6 @@ def speculative(findings: Findings, paths: list[str]) -> None:
                             decorator.lineno,
                             layer="pytorch",
                         )
-
-
-def _flag_choices(module: Module, flag: str) -> list[tuple[str, int]]:
-    """The choices of one ``add_argument`` call: (text, line)."""
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Call) or not text_of(node.func).endswith("add_argument"):
-            continue
-        if flag not in [a.value for a in node.args if isinstance(a, ast.Constant)]:
-            continue
-        for keyword in node.keywords:
-            if keyword.arg == "choices" and isinstance(keyword.value, (ast.List, ast.Tuple)):
-                constants = [e for e in keyword.value.elts if isinstance(e, ast.Constant)]
-                return [(str(e.value), e.lineno) for e in constants]
-    return []
-
-
-def _module(findings: Findings, path: str) -> Module:
-    module = findings.source.module(path)
-    if module is None:
-        raise Missing(f"not found: {path}")
-    return module
 
 
 def _assigned(module: Module, name: str) -> ast.expr:

@@ -10,7 +10,7 @@ import ast
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
 from seatrial.facts.extract.flags import add_argparse
-from seatrial.facts.extract.pyast import Module, statements, text_of
+from seatrial.facts.extract.pyast import statements, text_of
 from seatrial.facts.extract.routes import add_routes
 
 NAME = "mlc-llm"
@@ -56,15 +56,8 @@ def extract(findings: Findings, *, deep: bool = True) -> None:
         )
 
 
-def _module(findings: Findings, path: str) -> Module:
-    module = findings.source.module(path)
-    if module is None:
-        raise Missing(f"not found: {path}")
-    return module
-
-
 def _keys(findings: Findings, path: str, name: str, predicate: str) -> None:
-    module = _module(findings, path)
+    module = findings.need(path)
     node = module.assigned.get(name)
     if not isinstance(node, ast.Dict):
         raise Missing(f"no dict {name} in {path}")
@@ -75,7 +68,7 @@ def _keys(findings: Findings, path: str, name: str, predicate: str) -> None:
 
 def _modes(findings: Findings, field: str, predicate: str) -> None:
     """Choices of a ``Literal`` field of the engine's configuration."""
-    module = _module(findings, _CONFIG)
+    module = findings.need(_CONFIG)
     for place in module.classes.values():
         for node in statements(place.body):
             if isinstance(node, ast.AnnAssign) and text_of(node.target) == field:

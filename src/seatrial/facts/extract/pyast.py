@@ -332,3 +332,12 @@ def returned(function: ast.FunctionDef) -> ast.expr | None:
     """The expression of a function whose only returns are one; None if there are several."""
     found = [n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]
     return found[0].value if len(found) == 1 else None
+
+
+def bound_name(node: ast.stmt) -> str | None:
+    """The name that a plain or annotated assignment binds; None for other statements."""
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return None

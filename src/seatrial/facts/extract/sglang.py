@@ -19,7 +19,7 @@ from seatrial.facts.extract.flags import add_argparse, add_flag, shown
 from seatrial.facts.extract.logs import SGLANG, add_signatures
 from seatrial.facts.extract.metadata import add_metadata
 from seatrial.facts.extract.metrics import add_metrics
-from seatrial.facts.extract.pyast import Item, Module, statements, text_of
+from seatrial.facts.extract.pyast import Item, Module, bound_name, statements, text_of
 from seatrial.facts.extract.quantmethods import add_method
 from seatrial.facts.extract.routes import add_routes
 
@@ -224,7 +224,7 @@ def _choices_without_class(findings: Findings, registered: dict[str, list[str]])
 def _methods(module: Module) -> Iterator[tuple[Item, ast.expr | None]]:
     """Entries of the base dict and of its updates, with the test that stands above them."""
     for node, condition in _guarded(module.tree.body, None):
-        target, value = _target(node), getattr(node, "value", None)
+        target, value = bound_name(node), getattr(node, "value", None)
         if target == "BASE_QUANTIZATION_METHODS" and isinstance(value, ast.Dict):
             for item in module.entries(value):
                 yield item, condition
@@ -340,24 +340,16 @@ def speculative(findings: Findings) -> None:
     if place is None:
         raise Missing(f"SpeculativeAlgorithm in {_SPEC}")
     for node in statements(place.body):
-        name = _target(node)
+        name = bound_name(node)
         if name and name.isupper() and name != "NONE":
             findings.add("speculative_method", name, "native", _SPEC, node.lineno)
     for call in ast.walk(module.tree) if module else ():  # a registry, in 0.5.6
         if (
             isinstance(call, ast.Call)
-            and text_of(call.func) == "SpeculativeAlgorithm.register"
+            and text_of(call.func) == "register_speculative_algorithm"
             and call.args
             and isinstance(call.args[0], ast.Constant)
             and call.args[0].value != "NONE"
         ):
             name = str(call.args[0].value)
             findings.add("speculative_method", name, "native", _SPEC, call.lineno)
-
-
-def _target(node: ast.stmt) -> str | None:
-    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-        return node.target.id
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
-    return None

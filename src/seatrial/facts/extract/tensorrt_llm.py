@@ -11,7 +11,7 @@ import ast
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
 from seatrial.facts.extract.metadata import add_metadata
-from seatrial.facts.extract.pyast import Module, statements, text_of
+from seatrial.facts.extract.pyast import statements, text_of
 from seatrial.facts.extract.routes import add_routes
 from seatrial.facts.extract.textscan import Text
 
@@ -63,17 +63,10 @@ def deeper(findings: Findings) -> None:
         findings.step("metric", lambda: metrics(findings), floor=Floor(3), looked_at=[_METRICS])
 
 
-def _module(findings: Findings, path: str) -> Module:
-    module = findings.source.module(path)
-    if module is None:
-        raise Missing(f"not found: {path}")
-    return module
-
-
 def architectures(findings: Findings, models: list[str]) -> None:
     """``MODEL_ARCH_TO_MODULE``, or ``@register_auto_model("Arch")`` in the model files."""
     if findings.source.has(_INDEX):
-        module = _module(findings, _INDEX)
+        module = findings.need(_INDEX)
         node = module.assigned.get("MODEL_ARCH_TO_MODULE")
         if node is None:
             raise Missing(f"MODEL_ARCH_TO_MODULE in {_INDEX}")
@@ -94,7 +87,7 @@ def architectures(findings: Findings, models: list[str]) -> None:
 
 def algorithms(findings: Findings) -> None:
     """Members of ``QuantAlgo``, and those that are dtypes of the KV cache."""
-    module = _module(findings, _MODE)
+    module = findings.need(_MODE)
     place = module.classes.get("QuantAlgo")
     if place is None:
         raise Missing(f"QuantAlgo in {_MODE}")

@@ -11,7 +11,6 @@ import ast
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
 from seatrial.facts.extract.metadata import add_metadata
-from seatrial.facts.extract.pyast import Module
 from seatrial.facts.extract.routes import add_routes
 
 NAME = "transformers"
@@ -63,16 +62,9 @@ def _place(findings: Findings, path: str) -> str | None:
     return found[0] if found else None
 
 
-def _module(findings: Findings, path: str | None) -> Module:
-    module = findings.source.module(path) if path else None
-    if module is None:
-        raise Missing("not found")
-    return module
-
-
 def architectures(findings: Findings, path: str | None) -> None:
     """Values of the mappings: one class name, or several for one model type."""
-    module = _module(findings, path)
+    module = findings.need(path or "")
     seen: set[str] = set()
     for table, task in _TABLES.items():
         node = module.assigned.get(table)
@@ -93,7 +85,7 @@ def architectures(findings: Findings, path: str | None) -> None:
 
 def methods(findings: Findings, path: str | None) -> None:
     """Keys of ``AUTO_QUANTIZER_MAPPING``."""
-    module = _module(findings, path)
+    module = findings.need(path or "")
     node = module.assigned.get("AUTO_QUANTIZER_MAPPING")
     if not isinstance(node, ast.Dict):
         raise Missing("AUTO_QUANTIZER_MAPPING")

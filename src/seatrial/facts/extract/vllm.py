@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import ast
 
-from seatrial.facts.extract.classes import find_class
 from seatrial.facts.extract.findings import Findings, Floor, Locator, Missing, Source
-from seatrial.facts.extract.flags import add_argparse, add_fields
+from seatrial.facts.extract.flags import flag_choices
 from seatrial.facts.extract.interfaces import Table, claimed, class_table
-from seatrial.facts.extract.logs import VLLM, add_signatures
 from seatrial.facts.extract.metadata import add_metadata
-from seatrial.facts.extract.metrics import add_metrics
 from seatrial.facts.extract.pyast import (
-    Dotted,
     Item,
     Module,
-    Unresolved,
-    functions,
-    statements,
-    text_of,
 )
-from seatrial.facts.extract.quantmethods import add_class, add_method
-from seatrial.facts.extract.routes import add_routes
+from seatrial.facts.extract.vllm_places import Places
+from seatrial.facts.extract.vllm_quantization import method_table, quantization
+from seatrial.facts.extract.vllm_surface import (
+    attention_backends,
+    connectors,
+    lora_ranks,
+    surface,
+)
 
 NAME = "vllm"
 VERSION = 1
@@ -48,46 +46,6 @@ _TABLE_OF = {
     "_FALLBACK_MODEL": "transformers-backend",
 }
 _NOT_TABLES = {"_PREVIOUSLY_SUPPORTED_MODELS", "_OOT_SUPPORTED_MODELS", "_VLLM_MODELS"}
-
-
-class Places:
-    """Where things stand, below the package's own name."""
-
-    def __init__(self, package: str) -> None:
-        self.package = package
-        self.registry = [Locator(f"{package}/model_executor/models/registry.py")]
-        self.quantization = [Locator(f"{package}/model_executor/layers/quantization/__init__.py")]
-        self.cache = [
-            Locator(f"{package}/config/cache.py", since="0.10.2"),
-            Locator(f"{package}/config/__init__.py", since="0.9.2"),
-            Locator(f"{package}/config.py", until="0.10"),
-        ]
-        self.speculative = [
-            Locator(f"{package}/config/speculative.py", since="0.10.2"),
-            Locator(f"{package}/config/__init__.py"),
-            Locator(f"{package}/config.py", until="0.10"),
-        ]
-        self.structured = [
-            Locator(f"{package}/config/structured_outputs.py", since="0.11"),
-            Locator(f"{package}/config/__init__.py"),
-            Locator(f"{package}/config.py", until="0.10"),
-        ]
-        self.lora = [
-            Locator(f"{package}/config/lora.py", since="0.10.2"),
-            Locator(f"{package}/config/__init__.py"),
-            Locator(f"{package}/config.py", until="0.10"),
-        ]
-        self.load = [
-            Locator(f"{package}/config/load.py", since="0.10.2"),
-            Locator(f"{package}/config/__init__.py"),
-            Locator(f"{package}/config.py", until="0.10"),
-        ]
-        self.connectors = [Locator(f"{package}/distributed/kv_transfer/kv_connector/factory.py")]
-        self.attention = [
-            Locator(f"{package}/v1/attention/backends/registry.py", since="0.14"),
-            Locator(f"{package}/attention/backends/registry.py", since="0.11.1"),
-            Locator(f"{package}/platforms/interface.py"),
-        ]
 
 
 def tables(source: Source, places: Places) -> None:
@@ -123,7 +81,15 @@ def extract(findings: Findings, *, package: str = "vllm", deep: bool = True) -> 
         floor=Floor(12, ("awq", "gptq", "fp8", "compressed-tensors")),
         looked_at=[p.path for p in places.quantization],
     )
-    _choices(findings, places.cache, "kv_cache_dtype", ("CacheDType",), Floor(4, ("auto", "fp8")))
+    _choices(
+        findings,
+        places.cache,
+        "kv_cache_dtype",
+        ("CacheDType",),
+        Floor(4, ("auto", "fp8")),
+        flag="--kv-cache-dtype",
+        arguments=f"{package}/engine/arg_utils.py",
+    )
     findings.step("requires", lambda: add_metadata(findings), floor=Floor(5, ("torch",)))
     if deep:
         deeper(findings, places)
@@ -140,8 +106,8 @@ def small_tables(findings: Findings, package: str = "vllm") -> None:
         ]
     )
     architectures(findings, places, {})
-    module = _module(findings, places.quantization)
-    for item in _method_table(module):
+    module = findings.need(places.quantization)
+    for item in method_table(module):
         findings.add("quantization", item.key, "native", module.path, item.line)
     _choices(findings, places.cache, "kv_cache_dtype", ("CacheDType",), None)
 
@@ -188,73 +154,6 @@ def deeper(findings: Findings, places: Places) -> None:
     surface(findings, places.package)
 
 
-def surface(findings: Findings, package: str) -> None:
-    """What a client and an operator meet: flags, routes, metrics."""
-    source = findings.source
-    arguments = f"{package}/engine/arg_utils.py"
-    server = source.glob(f"{package}/entrypoints/*cli_args.py")
-    entry = source.glob(f"{package}/entrypoints/*.py")
-    # Relative imports in arg_utils lead into the config package: fetched in one go.
-    source.fetch([arguments, *source.glob(f"{package}/config*.py"), *entry])
-
-    def flags() -> None:
-        add_argparse(findings, arguments)
-        for path in server:
-            add_argparse(findings, path)
-            add_fields(findings, path, ("FrontendArgs",))
-
-    findings.step(
-        "flag", flags, floor=Floor(60, ("--max-model-len", "--port")), looked_at=[arguments]
-    )
-    findings.step(
-        "route",
-        lambda: add_routes(findings, entry, gates=_gates(findings, package)),
-        floor=Floor(15, ("/v1/chat/completions", "/health")),
-        looked_at=[f"{package}/entrypoints/*.py"],
-    )
-    metrics = source.glob(
-        f"{package}/v1/metrics/*.py",
-        f"{package}/v1/spec_decode/metrics.py",
-        f"{package}/engine/metrics.py",
-        f"{package}/distributed/kv_transfer/*stats.py",
-        f"{package}/distributed/kv_transfer/*metrics.py",
-    )
-    findings.step("log_signature", lambda: add_signatures(findings, VLLM), floor=Floor(3))
-    findings.step(
-        "metric",
-        lambda: add_metrics(findings, metrics, "vllm:"),
-        floor=Floor(15, ("vllm:num_requests_running",)),
-        looked_at=metrics[:1],
-    )
-
-
-def _gates(findings: Findings, package: str) -> dict[str, str]:
-    """Router files that are attached only under a setting: member -> condition.
-
-    Two ways of writing it: the module's ``attach_router`` returns unless a setting is on, and
-    everything below ``serve/dev`` and ``rl`` is registered under ``VLLM_SERVER_DEV_MODE``.
-    """
-    gates = {}
-    for path in findings.source.glob(f"{package}/entrypoints/*.py"):
-        if "/serve/dev/" in path or "/entrypoints/rl/" in path:
-            gates[path] = "envs.VLLM_SERVER_DEV_MODE"
-            continue
-        module = findings.source.module(path)
-        function = functions(module.tree).get("attach_router") if module else None
-        if function is None:
-            continue
-        for node in function.body:
-            if not isinstance(node, ast.If):
-                continue
-            test = text_of(node.test)
-            returns = any(isinstance(n, ast.Return) for n in node.body)
-            if test.startswith("not ") and returns:
-                gates[path] = test.removeprefix("not ")
-            elif not returns and len(function.body) == 1:
-                gates[path] = test
-    return gates
-
-
 def model_claims(findings: Findings, package: str) -> Table:
     """Class statements of all model files: what each class says that it supports."""
     return class_table(
@@ -265,7 +164,7 @@ def model_claims(findings: Findings, package: str) -> Table:
 
 def architectures(findings: Findings, places: Places, claims: Table) -> None:
     """Native architectures of every ``_*_MODELS`` dict, removed ones, those of plugins."""
-    module = _module(findings, places.registry)
+    module = findings.need(places.registry)
     entries = [
         (item, _TABLE_OF.get(name, name.strip("_").lower()))
         for name, node in module.assigned.items()
@@ -370,196 +269,30 @@ def _removed(findings: Findings, module: Module, native: set[str]) -> None:
                     )
 
 
-def quantization(findings: Findings, places: Places) -> None:
-    """Registered methods with capability and dtypes, and names that are only choices."""
-    module = _module(findings, places.quantization)
-    package = module.path.rpartition("/")[0]
-    source = findings.source
-    source.fetch([n for n in source.names if n.startswith(package + "/") and n.endswith(".py")])
-    registered: set[str] = set()
-    deprecated = _strings(module, "DEPRECATED_QUANTIZATION_METHODS")
-    for item in _method_table(module):
-        registered.add(item.key)
-        add_method(findings, module, item, detail={"deprecated": item.key in deprecated or None})
-    if not registered:
-        raise Missing("no dict from method to class in " + module.path)
-    for name, line in _method_choices(module):
-        if name not in registered:
-            findings.add(
-                "quantization",
-                name,
-                "native",
-                module.path,
-                line,
-                kind="cli",
-                condition="a choice without a class of its own: a shorthand for quantising "
-                "while loading",
-            )
-    _schemes(findings, package)
-    _platform_lists(findings, places)
-
-
-def _method_table(module: Module) -> list[Item]:
-    """The dict inside ``get_quantization_config``, whatever it is called."""
-    for function in ast.walk(module.tree):
-        if isinstance(function, ast.FunctionDef) and function.name == "get_quantization_config":
-            for node in statements(function.body):
-                value = getattr(node, "value", None)
-                if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Dict):
-                    return module.entries(value)
-    table = module.assigned.get("QUANTIZATION_METHODS")
-    return module.entries(table) if isinstance(table, ast.Dict) else []
-
-
-def _method_choices(module: Module) -> list[tuple[str, int]]:
-    node = module.assigned.get("QuantizationMethods")
-    if node is not None:
-        return module.choices(node)
-    listed = module.assigned.get("QUANTIZATION_METHODS")
-    if isinstance(listed, ast.List):
-        return [(str(module.literal(n)), n.lineno) for n in listed.elts]
-    return []
-
-
-def _strings(module: Module, name: str) -> set[str]:
-    node = module.assigned.get(name)
-    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        return {str(e.value) for e in node.elts if isinstance(e, ast.Constant)}
-    return set()
-
-
-def _schemes(findings: Findings, package: str) -> None:
-    """Each compressed-tensors scheme has a capability of its own."""
-    for path in findings.source.glob(f"{package}/compressed_tensors/schemes/*.py"):
-        module = findings.source.module(path)
-        for name in module.classes if module else ():
-            place = find_class(findings.source, module, name) if module else None
-            if place is not None and name != "CompressedTensorsScheme":
-                add_class(findings, f"compressed-tensors:{name}", place)
-
-
-def _platform_lists(findings: Findings, places: Places) -> None:
-    """Allow-lists of platforms other than CUDA: class attribute ``supported_quantization``."""
-    source = findings.source
-    paths = [f"{places.package}/platforms/{p}.py" for p in ("rocm", "xpu", "cpu", "tpu", "hpu")]
-    source.fetch(paths)
-    for path in paths:
-        module = source.module(path)
-        for place in module.classes.values() if module else ():
-            for node in statements(place.body):
-                target = _target(node)
-                value = getattr(node, "value", None)
-                if target == "supported_quantization" and isinstance(value, ast.List):
-                    _allow(findings, path, value)
-
-
-def _allow(findings: Findings, path: str, node: ast.List) -> None:
-    platform = path.rpartition("/")[2].removesuffix(".py")
-    for element in node.elts:
-        if isinstance(element, ast.Constant):
-            findings.add(
-                "quantization",
-                str(element.value),
-                "allowed",
-                path,
-                element.lineno,
-                layer=platform,
-                condition=f"on {platform}: only listed methods are accepted",
-            )
-
-
-def _target(node: ast.stmt) -> str | None:
-    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-        return node.target.id
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
-    return None
-
-
 def _choices(
     findings: Findings,
     locators: list[Locator],
     predicate: str,
     names: tuple[str, ...],
     floor: Floor | None,
+    *,
+    flag: str | None = None,
+    arguments: str = "",
 ) -> None:
-    """Strings of the first ``Literal`` alias that exists."""
+    """Strings of the first ``Literal`` alias that exists; before 0.8 the choices of a flag."""
 
     def read() -> None:
-        module = _module(findings, locators)
+        module = findings.need(locators)
         for name in names:
             if name in module.assigned:
                 for text, line in module.choices(module.assigned[name]):
                     findings.add(predicate, text, "native", module.path, line)
                 return
-        raise Missing(f"none of {', '.join(names)} in {module.path}")
+        parser = findings.source.module(arguments) if flag else None
+        listed = flag_choices(parser, flag) if parser and flag else []
+        for text, line in listed:
+            findings.add(predicate, text, "native", arguments, line, kind="cli")
+        if not listed:
+            raise Missing(f"none of {', '.join(names)} in {module.path}")
 
     findings.step(predicate, read, floor=floor, looked_at=[p.path for p in locators])
-
-
-def lora_ranks(findings: Findings, places: Places) -> None:
-    """Ranks that ``--max-lora-rank`` takes: a Literal since 0.11.1, a tuple in a check before."""
-    module = _module(findings, places.lora)
-    if "MaxLoRARanks" in module.assigned:
-        found = module.choices(module.assigned["MaxLoRARanks"])
-    else:
-        found = [
-            (str(element.value), element.lineno)
-            for node in ast.walk(module.tree)
-            if isinstance(node, ast.Assign) and text_of(node.targets[0]) == "possible_max_ranks"
-            for element in getattr(node.value, "elts", [])
-            if isinstance(element, ast.Constant)
-        ]
-    for text, line in found:
-        findings.add("lora_limit", text, "max_lora_rank", module.path, line)
-
-
-def connectors(findings: Findings, places: Places) -> None:
-    """``KVConnectorFactory.register_connector("Name", "module", "Class")`` calls."""
-    module = _module(findings, places.connectors)
-    for node in ast.walk(module.tree):
-        if (
-            isinstance(node, ast.Call)
-            and text_of(node.func).endswith(".register_connector")
-            and node.args
-            and isinstance(node.args[0], ast.Constant)
-        ):
-            findings.add(
-                "kv_connector", str(node.args[0].value), "native", module.path, node.lineno
-            )
-
-
-def attention_backends(findings: Findings, places: Places) -> None:
-    """Members of the backend enum."""
-    module = _module(findings, places.attention)
-    for name in ("AttentionBackendEnum", "_Backend"):
-        place = module.classes.get(name)
-        if place is None:
-            continue
-        for node in statements(place.body):
-            target = _target(node)
-            if target is None or target.startswith("_") or not isinstance(node, ast.Assign):
-                continue
-            try:
-                path = module.literal(node.value)
-            except Unresolved:
-                path = ""
-            known = isinstance(path, str) and not isinstance(path, Dotted) and path
-            findings.add(
-                "attention_backend",
-                target,
-                "native",
-                module.path,
-                node.lineno,
-                detail={"class": str(path).rpartition(".")[2] if known else None},
-            )
-        return
-    raise Missing(f"no backend enum in {module.path}")
-
-
-def _module(findings: Findings, locators: list[Locator]) -> Module:
-    path = findings.source.locate(locators)
-    module = findings.source.module(path) if path else None
-    if module is None:
-        raise Missing("not found: " + ", ".join(p.path for p in locators))
-    return module

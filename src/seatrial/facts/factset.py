@@ -1,0 +1,244 @@
+"""The facts that hold for one engine at one version, and the questions they answer.
+
+Extracted facts come first, documented ones whose range holds the version after them. The heaviest
+evidence binds; nothing is dropped; and "no" is an answer only where a table was read.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from seatrial.facts import version as order
+from seatrial.facts.factfile import Documented, FactFile, documented_fact, facts_of
+from seatrial.facts.record import Fact, Source, expiry, fact_id
+
+UNKNOWN = "unknown"
+"""The version of a set for which no version was named and none was ever read."""
+
+PLATFORM_LAYERS = frozenset({"rocm", "npu", "cpu", "xpu", "mps", "musa", "hpu", "tpu"})
+"""Layers that are platforms other than CUDA: seen only when asked for by name."""
+
+ONE_VALUE = frozenset(
+    [
+        "architecture",
+        "quantization",
+        "min_capability",
+        "weight_format",
+        "kv_cache_dtype",
+        "supports",
+        "platform",
+        "maintenance",
+        "lora_limit",
+        "cuda_targets",
+        "attention_backend",
+    ]
+)
+"""Predicates of which a subject has one value: two different ones are a contradiction."""
+
+
+class FactSet:
+    """The facts that hold for one engine at one version.
+
+    Attributes:
+        engine, version: what was asked for.
+        resolved: the version whose artefact was read (None: documented facts alone).
+        exact: whether ``resolved`` is the version asked for.
+        released: day of that release, None if not known.
+        newest: the newest version of the engine in the store, None if none was read.
+        stale: extractors that failed there: their predicates are unknown, not empty.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        version: str,
+        file: FactFile | None,
+        documented: Iterable[Documented],
+        newest: str | None,
+        companions: Iterable[FactSet] = (),
+    ) -> None:
+        self.engine = engine
+        self.version = version
+        self.file = file
+        self.resolved = file.version if file else None
+        self.exact = file is not None and order.same(file.version, version)
+        self.released = file.released if file else None
+        self.newest = newest
+        self.stale = list(file.stale) if file else []
+        self.notes = list(file.notes) if file else []
+        self._documented = [d for d in documented if _holds(d, version)]
+        self._companions = list(companions)
+
+    @cached_property
+    def facts(self) -> list[Fact]:
+        """Every fact, extracted ones first, each as it stands.
+
+        The same claim, word for word, is kept once: as it was extracted, else as entered first.
+        CUDA targets of the kernel wheel that this version pins are its own; their ids name the
+        wheel.
+        """
+        read = facts_of(self.file) if self.file else []
+        for companion in self._companions:
+            read += [f for f in companion.facts if f.predicate == "cuda_targets"]
+        by_hand = [documented_fact(self.engine, self.version, d) for d in self._documented]
+        return list({fact.id: fact for fact in reversed(read + by_hand)}.values())[::-1]
+
+    @cached_property
+    def _by_subject(self) -> dict[tuple[str, str], list[Fact]]:
+        table: dict[tuple[str, str], list[Fact]] = {}
+        for fact in self.facts:
+            table.setdefault((fact.predicate, fact.subject), []).append(fact)
+        return table
+
+    @cached_property
+    def _by_id(self) -> dict[str, Fact]:
+        return {fact.id: fact for fact in self.facts}
+
+    def get_all(self, predicate: str, subject: str, *, layer: str | None = None) -> list[Fact]:
+        """Every fact on one subject: heaviest evidence first, then the unconditional ones.
+
+        ``layer`` is a part of the engine or a platform other than CUDA; it leaves out others.
+        """
+        found = self._by_subject.get((predicate, subject), [])
+        return sorted(
+            (f for f in found if _on_layer(f, layer)),
+            key=lambda f: (-f.rank, f.condition is not None),
+        )
+
+    def get(self, predicate: str, subject: str, *, layer: str | None = None) -> Fact | None:
+        """The fact that binds, None if there is none.
+
+        The heaviest evidence binds. For ``min_capability`` every layer must agree (DESIGN 6), so
+        the largest number binds, whoever says it.
+        """
+        found = self.get_all(predicate, subject, layer=layer)
+        if predicate == "min_capability":
+            numbers = [f for f in found if isinstance(f.value, int)]
+            return max(
+                numbers, key=lambda f: (f.value, f.rank), default=found[0] if found else None
+            )
+        return found[0] if found else None
+
+    def all(self, predicate: str, *, layer: str | None = None) -> list[Fact]:
+        """Every fact with this predicate."""
+        return [f for f in self.facts if f.predicate == predicate and _on_layer(f, layer)]
+
+    def subjects(self, predicate: str, *, layer: str | None = None) -> set[str]:
+        """The subjects that have this predicate."""
+        return {f.subject for f in self.all(predicate, layer=layer)}
+
+    def value(self, predicate: str, subject: str, default: Any = None) -> Any:
+        """The value that binds, or ``default``."""
+        fact = self.get(predicate, subject)
+        return default if fact is None else fact.value
+
+    def knows(self, predicate: str) -> bool:
+        """Whether the set is able to say "no": something was read and its extractor is not stale.
+
+        Absence of a subject is a finding only where this is True.
+        """
+        if any(s.predicate == predicate for s in self.stale):
+            return False
+        return any(f.predicate == predicate and f.state != "documented" for f in self.facts)
+
+    def find(self, fact_id: str) -> Fact | None:
+        """The fact with this id."""
+        return self._by_id.get(fact_id)
+
+    def counts(self) -> dict[str, int]:
+        """Extracted facts by predicate: one for each entry of a table."""
+        counted: dict[str, int] = {}
+        for predicate, rows in (self.file.rows if self.file else {}).items():
+            counted[predicate] = len(rows)
+        return counted
+
+    def architecture(self, name: str, *, layer: str | None = None) -> Fact:
+        """How this engine reads a model class: native, fallback, removed, plugin or absent.
+
+        A name that is in no table is ``absent``: extracted where the tables were read, unresolved
+        where they were not. Whether an absent one can run through a generic class is the fact
+        with the subject ``*``.
+        """
+        return self.get("architecture", name, layer=layer) or self.absent(
+            "architecture", name, layer=layer
+        )
+
+    def absent(self, predicate: str, subject: str, *, layer: str | None = None) -> Fact:
+        """The fact that a subject is in none of the tables that were read for a predicate.
+
+        Unresolved, not extracted, where no table was read: then nobody knows.
+        """
+        known = self.knows(predicate)
+        example = next((f for f in self.facts if f.predicate == predicate), None)
+        day = self.file.verified_on if self.file else ""
+        return Fact(
+            id=fact_id(self.engine, self.version, predicate, subject, "absent", None, layer),
+            engine=self.engine,
+            version=self.version,
+            subject=subject,
+            predicate=predicate,
+            value="absent",
+            condition=None,
+            layer=layer,
+            state="extracted" if known else "unresolved",
+            source=_table_of(example) if known and example else _nowhere(),
+            extractor=self.file.extractor if self.file else "hand",
+            verified_on=day,
+            expires=expiry(day) if day else "",
+            detail={"why": "in none of the tables" if known else "no table was read"},
+        )
+
+    def conflicts(self) -> list[list[Fact]]:
+        """Facts on the same subject and layer whose values differ: kept, and shown together.
+
+        Only predicates that have one value for a subject: a path may well have two methods.
+        """
+        groups: dict[tuple[str, str, str | None], list[Fact]] = {}
+        for fact in self.facts:
+            if fact.predicate in ONE_VALUE:
+                groups.setdefault((fact.predicate, fact.subject, fact.layer), []).append(fact)
+        return [
+            sorted(group, key=lambda f: -f.rank)
+            for group in groups.values()
+            if len({msgspec.json.encode(f.value) for f in group}) > 1
+        ]
+
+    def outdated(self, today: datetime.date | None = None) -> str | None:
+        """Why these facts should be read again, None if they need not be (DESIGN 6: expiry)."""
+        if self.resolved is None:
+            return "nothing was extracted: documented facts alone"
+        if self.newest and order.key(self.newest) > order.key(self.resolved):
+            return f"a newer release is known: {self.newest}"
+        if self.facts and self.facts[0].expired(today):
+            return f"read on {self.facts[0].verified_on}, more than 14 days ago"
+        return None
+
+
+def _holds(entry: Documented, version: str) -> bool:
+    """Whether a hand-entered fact holds; for a version without order: whether it has no end."""
+    if not order.ordered(version):
+        return entry.until is None
+    return order.within(version, entry.since, entry.until)
+
+
+def _on_layer(fact: Fact, layer: str | None) -> bool:
+    """Without a layer: everything but other platforms' facts; with one: it, and the common ones."""
+    if layer is None:
+        return fact.layer not in PLATFORM_LAYERS
+    return fact.layer is None or fact.layer == layer
+
+
+def _table_of(fact: Fact) -> Source:
+    """The place of a table, not of one of its lines."""
+    return msgspec.structs.replace(fact.source, line=None)
+
+
+def _nowhere() -> Source:
+    return Source(
+        artefact="", member="", line=None, sha256="", integrity="document", kind="discussion"
+    )
