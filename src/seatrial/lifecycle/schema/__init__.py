@@ -1,4 +1,4 @@
-"""The published JSON schema of ``lifecycle --json`` (``results`` beside it: one report a candidate).
+"""The published JSON schema of ``lifecycle --json`` (``results`` beside it: one a candidate).
 
 It is generated from the record (``python -m seatrial.lifecycle.schema`` writes it anew); a test
 checks that it has not drifted.
