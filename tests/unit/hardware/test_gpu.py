@@ -3,11 +3,34 @@ import pytest
 from seatrial.core.errors import UsageError
 from seatrial.hardware import all_gpus, driver_suffices, gpu, link_gb_s, min_driver
 
-NAMED_IN_DESIGN = (
-    "v100-32gb t4 a100-80gb l4 l40s rtx-4090 rtx-5090 rtx-6000-ada h20-141gb h100-80gb h200 b200 "
-    "gb10 jetson-thor mi300x mi355x apple-m4-max a10 a100-40gb rtx-3090 gb200 rtx-pro-6000 mi325x "
-    "gaudi2 gaudi3 jetson-orin"
-).split()
+NAMED_IN_DESIGN = [
+    "v100-32gb",
+    "t4",
+    "a100-80gb",
+    "l4",
+    "l40s",
+    "rtx-4090",
+    "rtx-5090",
+    "rtx-6000-ada",
+    "h20-141gb",
+    "h100-80gb",
+    "h200",
+    "b200",
+    "gb10",
+    "jetson-thor",
+    "mi300x",
+    "mi355x",
+    "apple-m4-max",
+    "a10",
+    "a100-40gb",
+    "rtx-3090",
+    "gb200",
+    "rtx-pro-6000",
+    "mi325x",
+    "gaudi2",
+    "gaudi3",
+    "jetson-orin",
+]
 
 CAPABILITY = {
     "v100-16gb": 70, "v100-32gb": 70, "t4": 75, "a100-40gb": 80, "a100-80gb": 80, "a10": 86,
