@@ -126,6 +126,9 @@ def measure(
     caller = Caller(engine, route, sampling, headers)
     cell_seed = derive_seed(seed, "cell", start) >> 1
     progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
+    kept = load.fresh or caller.keeps_connections()
+    if not kept:
+        load = msgspec.structs.replace(load, fresh=True, connections=0)
     prepared = _prepared(table, caller, cell_seed, replay, extra, cancel)
     target = target_of(engine, route, headers)
     rate = _events_per_s(table, load)
@@ -158,6 +161,8 @@ def measure(
     void += cache.reasons(run.records, prepared.lexicon, table)
     if calibration is not None:
         void += _calibration_reasons(calibration, run.records)
+    if not kept:
+        seen.append(_SINGLE_USE)
     findings = [*seen, *judge_client.stream_findings(run.records), *_findings(run, prepared)]
     effective = engine.effective()
     key = comparability.key(
@@ -303,6 +308,13 @@ def _count_missing(records: Records, engine: RunningEngine) -> None:
         return
     count_texts(records, lambda text: len(engine.tokenize(text)))
 
+
+_SINGLE_USE = Finding(
+    id="single-use-connections",
+    level="info",
+    says="the server closes a connection after each streamed answer: every request opens its own,"
+    " timed as connect_ns and part of its latency",
+)
 
 _MEANINGS = {
     "tokens_from_text": ("info", "answers whose tokens were counted from their whole text"),

@@ -6,13 +6,16 @@ Three styles are tried in turn, from the one that controls most to the plainest.
 
 from __future__ import annotations
 
+import http.client
+import select
+import time
 from typing import Any
 
 import msgspec
 
 from seatrial.core.errors import EngineError
 from seatrial.engines import RunningEngine
-from seatrial.engines.http import Reply, call
+from seatrial.engines.http import Reply, call, connection
 from seatrial.loadgen.body import PATHS, BodyStyle, Sampling, make_body
 
 _RENAMES: dict[str, dict[str, str]] = {
@@ -21,6 +24,7 @@ _RENAMES: dict[str, dict[str, str]] = {
 }
 _VALUES: dict[str, dict[str, Any]] = {"llama.cpp": {"top_k": 0}, "ollama": {"top_k": 0}}
 _TIMEOUT_S = 300.0
+_CLOSES_WITHIN_S = 0.2
 
 
 def styles_for(engine: RunningEngine, route: str) -> list[BodyStyle]:
@@ -95,6 +99,31 @@ class Caller:
         """The same for a chat of text, answer, text."""
         user = {"role": "user", "content": text}
         return self._count([user, {"role": "assistant", "content": answer}, user])
+
+    def keeps_connections(self) -> bool:
+        """Whether a connection survives a streamed answer.
+
+        Some servers (cpp-httplib under llama.cpp) promise keep-alive and close after every
+        stream; a request sent on such a connection in that moment would be lost. So it is found
+        out once, before the load.
+        """
+        link, prefix = connection(self.engine.base_url, _TIMEOUT_S)
+        body = make_body(
+            self.engine.model, self._messages("Say"), 2, self.sampling, self.style, stream=True
+        )
+        path = prefix + PATHS[self.route]
+        try:
+            link.request("POST", path, body=body, headers=self._headers())
+            link.getresponse().read(1 << 20)
+            if link.sock is None:
+                return False
+            time.sleep(_CLOSES_WITHIN_S)
+            readable, _, _ = select.select([link.sock], [], [], 0)
+            return not readable
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            link.close()
 
     def generate(self, text: str, tokens: int) -> Reply:
         """One whole answer of so many tokens."""

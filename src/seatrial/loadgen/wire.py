@@ -92,6 +92,10 @@ class Connection:
         """Close at once; nothing more is read."""
         raise NotImplementedError
 
+    def closed_by_peer(self) -> bool:
+        """Whether the server has closed already, though that has not been read yet."""
+        return False
+
     def maybe_over(self, exchange: Exchange, data: bytes) -> None:
         """Is this the end of a chunked body?"""
         if len(data) < 7:
@@ -210,6 +214,7 @@ class Connection:
         exchange.done_ns = self.idle_since_ns
         if how == WHOLE and exchange.stamps:
             exchange.done_ns = exchange.stamps[-1]
+            self.reusable = self.reusable and not self.closed_by_peer()
         if not self.reusable:
             self.close()
         self.owner.ended(self, exchange)
@@ -225,6 +230,15 @@ class SocketLink(Connection):
         self._unsent = b""
         self.recvmsg = sock.recvmsg
         reactor.add(self, sock)
+
+    def closed_by_peer(self) -> bool:
+        """Look without taking: no bytes at all is the end."""
+        try:
+            return not self._sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def write(self, data: bytes) -> None:
         """Send; what does not fit waits for the socket."""

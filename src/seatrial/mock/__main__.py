@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--truth-log", type=Path)
     parser.add_argument("--keep-truth", type=int, default=100_000)
     parser.add_argument("--per-token", action="store_true")
+    parser.add_argument("--single-use", action="store_true")
     parser.add_argument("--tls-cert", type=Path)
     parser.add_argument("--tls-key", type=Path)
     return parser
@@ -83,6 +84,7 @@ def options_from(args: argparse.Namespace) -> Options:
         context_tokens=args.context_tokens,
         keep_truth=args.keep_truth,
         per_token=args.per_token,
+        single_use=args.single_use,
     )
 
 

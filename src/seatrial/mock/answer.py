@@ -41,6 +41,7 @@ class Answer:
         burst: int,
         reasoning_tokens: int,
         per_token: bool,
+        single_use: bool = False,
         finished: Callable[[Answer], None],
     ) -> None:
         self.channel = channel
@@ -54,6 +55,7 @@ class Answer:
         self._burst = burst
         self._reasoning_tokens = reasoning_tokens
         self._per_token = per_token
+        self._single_use = single_use
         self._finished = finished
         self._held = 0
         self._count = 0
@@ -172,6 +174,8 @@ class Answer:
     def _end_stream(self) -> None:
         self.channel.end_chunks()
         self._over(aborted=False)
+        if self._single_use:
+            self.channel.close()
 
     def _over(self, *, aborted: bool) -> None:
         if self.over:

@@ -34,6 +34,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         model: name it serves under.
         burst: tokens per event.
         reasoning_tokens: how many first tokens of each answer are reasoning.
+        single_use: the connection is closed after each stream (cpp-httplib does so).
         context_tokens: prompt and output together; longer requests get 400.
     """
 
@@ -47,6 +48,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     context_tokens: int = 131_072
     keep_truth: int = 100_000
     per_token: bool = False
+    single_use: bool = False
 
 
 class MockApp:
@@ -178,6 +180,7 @@ class MockApp:
             burst=self.options.burst,
             reasoning_tokens=self.options.reasoning_tokens,
             per_token=self.options.per_token,
+            single_use=self.options.single_use,
             finished=self._finished,
         )
         channel.on_gone = answer.gone

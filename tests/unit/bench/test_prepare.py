@@ -12,6 +12,7 @@ from seatrial.bench.prepare import Cancel, prepare
 from seatrial.bench.style import Caller
 from seatrial.cli.main import run as seatrial
 from seatrial.loadgen.body import Sampling
+from seatrial.loadgen.plan import Load
 from seatrial.trace.table import RequestTable
 
 
@@ -108,6 +109,15 @@ def test_a_server_that_knows_no_engine_fields_gets_plain_requests(monkeypatch, m
     caller = Caller(engines.attach(mock_url()), "chat", Sampling())
     assert not caller.style.engine_fields
     assert not caller.style.force_length
+
+
+def test_a_server_that_closes_after_each_stream_loses_no_request(mock_url, cell_of, make_table):
+    load = Load(mode="closed", users=3, connections=3)
+    cell, folder = cell_of(mock_url("--single-use"), table=make_table(30), load=load)
+    assert cell.requests.completed == 30
+    assert any(f.id == "single-use-connections" for f in cell.findings)
+    assert cell.client.connections == 30
+    assert all(r[0] > 0 for r in rows(folder, "connect_ns"))
 
 
 def test_the_verb_measures_a_trace_and_keeps_the_records(mock_url, tmp_path, capsys):
