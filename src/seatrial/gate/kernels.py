@@ -111,9 +111,13 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
 def _family_specific(case: Case, capability: int) -> Finding | None:
     """FP4 instructions are compiled for one chip (sm_100a, sm_120a): that code does not run on
     its relatives, and the wheels list 10.0 and 12.0 only."""
-    if kind(case) != "nvfp4" or capability not in (103, 110, 121):
-        return None
-    if case.engine not in {"vllm", "sglang"}:
+    family, engine = kind(case), case.engine
+    fp4 = family == "nvfp4" and capability in (103, 110, 121) and engine in {"vllm", "sglang"}
+    experts = engine == "sglang" and (
+        (family == "nvfp4" and case.moe and capability // 10 == 12)
+        or (family == "mxfp4" and capability == 121)
+    )  # what vLLM's exclusions say of its own kernels nobody has shown for these
+    if not fp4 and not experts:
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,
@@ -278,7 +282,7 @@ def compute_capability(case: Case) -> Iterator[Finding]:
 def _method_gate(case: Case, capability: int) -> Iterator[Finding]:
     subjects = method_subjects(case)
     quant = case.quant
-    if not subjects or quant is None:
+    if not subjects or quant is None or case.engine == "mlc-llm":  # it compiles its own kernels
         return
     fact = next((f for s in subjects if (f := case.known.get("min_capability", s))), None)
     label = quant.method + (f" {quant.scheme}" if quant.scheme != quant.method else "")
