@@ -74,7 +74,9 @@ def newest_version(engine: str, facts: FactStore, installed: dict[str, list[str]
     """The newest version known of an engine, from the facts and from what is installed."""
     known = [*facts.versions(engine), *installed.get(engine, [])]
     final = [v for v in known if not order.is_prerelease(v)]
-    return max(final or known, key=order.key, default=None)
+    best = max(final or known, key=order.key, default=None)
+    here = installed.get(engine, [])  # one version, spelled as the installation spells it
+    return next((v for v in here if best is not None and order.same(v, best)), best)
 
 
 def resolve(
@@ -94,7 +96,6 @@ def every_engine(
     for engine in ENGINES:
         newest = newest_version(engine, facts, installed)
         here = installed.get(engine, [])
-        newest = next((v for v in here if newest and order.same(v, newest)), newest)
         versions = [newest, *(v for v in here if v != newest)]
         for version in dict.fromkeys(versions):
             plain = CandidateSpec(engine=engine, version=version)  # type: ignore[arg-type]
