@@ -132,6 +132,14 @@ async def chat(): ...
 def other(): ...
 """
 
+METRICS_ROUTER = """
+def attach(app, config):
+    if not config.enable:
+        return
+    metrics_route = Mount("/metrics", make_asgi_app())
+    app.mount("/static", files)
+"""
+
 LORA_ROUTER = """
 def attach_router(app):
     if not envs.ALLOW_UPDATES:
@@ -154,6 +162,7 @@ FILES = {
     "vllm/config/cache.py": CACHE,
     "vllm/entrypoints/openai/api_server.py": ROUTER,
     "vllm/entrypoints/serve/lora/api_router.py": LORA_ROUTER,
+    "vllm/entrypoints/serve/metrics.py": METRICS_ROUTER,
     "vllm/v1/metrics/loggers.py": (
         'g = Gauge(name="vllm:num_requests_running")\nNAMES = ("vllm:spec_a", "vllm:not a name")\n'
     ),
@@ -247,7 +256,9 @@ def test_routes_with_their_gate(findings_of, by_subject):
     lora = one(table, "route", "/v1/load_lora_adapter")
     assert "envs.ALLOW_UPDATES" in lora.condition
     assert lora.state == "conditional"
-    assert len(table) == 3
+    assert one(table, "route", "/metrics").condition == "config.enable"
+    assert one(table, "route", "/static").value == ["GET"]
+    assert len(table) == 5
 
 
 def test_metrics(findings_of, by_subject):

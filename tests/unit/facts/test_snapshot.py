@@ -194,6 +194,8 @@ def test_surface_of_the_engines(store):
     assert vllm.get("route", "/v1/chat/completions").condition is None
     assert len(vllm.all("kv_cache_dtype")) == 22
     assert len(vllm.all("kv_connector")) == 17
+    for engine in ("vllm", "sglang", "lmdeploy", "llama.cpp", "tgi"):
+        assert store.engine(engine).get("route", "/metrics"), engine
     assert store.engine("sglang").get("route", "/ready")
     assert store.engine("llama.cpp").get("metric", "llamacpp:prompt_tokens_cached_total")
     assert store.engine("transformers").get("route", "/metrics") is None

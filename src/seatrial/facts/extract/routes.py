@@ -62,6 +62,8 @@ def routes_of(module: Module) -> Iterator[tuple[str, str, int, str | None]]:
             name = text_of(call.func)
             if name.endswith((".add_api_route", ".add_route")):
                 yield from _added(module, call, test)
+            elif name.rpartition(".")[2] in ("Mount", "mount") and (path := _path(module, call)):
+                yield path, "GET", call.lineno, test
 
 
 def _walk(body: list[ast.stmt], test: str | None) -> Iterator[tuple[ast.stmt, str | None]]:
@@ -73,18 +75,25 @@ def _walk(body: list[ast.stmt], test: str | None) -> Iterator[tuple[ast.stmt, st
         if isinstance(node, ast.If):
             inner = text_of(node.test)
             yield from _walk(node.body, " and ".join(c for c in (here, inner) if c))
-            yield from _walk(node.orelse, " and ".join(c for c in (here, f"not ({inner})") if c))
+            other = _negated(node.test)
+            yield from _walk(node.orelse, " and ".join(c for c in (here, other) if c))
             if node.body and isinstance(node.body[-1], ast.Return) and not node.orelse:
-                negated.append(f"not ({inner})")
+                negated.append(other)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With)):
             yield from _walk(node.body, here)
         elif isinstance(node, ast.Try):
             yield from _walk([*node.body, *node.orelse, *node.finalbody], here)
 
 
+def _negated(test: ast.expr) -> str:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return text_of(test.operand)
+    return f"not ({text_of(test)})"
+
+
 def _calls(node: ast.stmt) -> Iterator[ast.Call]:
-    """Calls that are statements by themselves, or inside a plain expression of one."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+    """Calls that are statements by themselves, or the whole of what is assigned."""
+    if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call):
         call = node.value
         if isinstance(call.func, ast.Call):  # router.get("/x")(handler)
             yield call.func

@@ -86,7 +86,7 @@ def deeper(findings: Findings) -> None:
         floor=Floor(3, ("EAGLE",)),
         looked_at=[_SPEC],
     )
-    server = findings.source.glob("sglang/srt/entrypoints/*.py")
+    server = findings.source.glob("sglang/srt/entrypoints/*.py", "sglang/srt/utils/common.py")
     findings.step(
         "route",
         lambda: add_routes(findings, server),

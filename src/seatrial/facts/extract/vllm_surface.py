@@ -25,7 +25,11 @@ def surface(findings: Findings, package: str) -> None:
     source = findings.source
     arguments = f"{package}/engine/arg_utils.py"
     server = source.glob(f"{package}/entrypoints/*cli_args.py")
-    entry = source.glob(f"{package}/entrypoints/*.py")
+    entry = [
+        path
+        for path in source.glob(f"{package}/entrypoints/*.py")
+        if "/entrypoints/cli/" not in path  # a stand-in server while the engine loads
+    ]
     # Relative imports in arg_utils lead into the config package: fetched in one go.
     source.fetch([arguments, *source.glob(f"{package}/config*.py"), *entry])
 
