@@ -31,7 +31,8 @@ def register(engine: str, version: str, image: str, runtime: str | None = None) 
     """Record that ``engine`` at ``version`` runs from ``image``; nothing is pulled.
 
     Raises:
-        UsageError: the image is not named by its digest (a tag may change under one's feet).
+        UsageError: the image is not named by its digest (a tag may change under one's feet), or
+            the version is none.
         PrerequisiteError: neither docker nor podman is on the PATH.
     """
     if not _BY_DIGEST.fullmatch(image):
@@ -40,6 +41,13 @@ def register(engine: str, version: str, image: str, runtime: str | None = None) 
             where=image,
             unchanged="nothing was recorded",
             remedy="NAME@sha256:... as shown by docker inspect --format '{{.RepoDigests}}' NAME",
+        )
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", version):
+        raise UsageError(
+            "that is no version",
+            where=version,
+            unchanged="nothing was recorded",
+            remedy="give the engine's version in that image, such as 0.33.0",
         )
     found = next((r for r in ([runtime] if runtime else RUNTIMES) if shutil.which(r)), None)
     if found is None:

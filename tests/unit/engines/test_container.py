@@ -53,6 +53,11 @@ def test_a_tag_is_no_image(runtime: Path, image: str) -> None:
         engines.register("vllm", "1", image)
 
 
+def test_a_version_is_no_path(runtime: Path) -> None:
+    with pytest.raises(UsageError, match="no version"):
+        engines.register("vllm", "../../x", IMAGE)
+
+
 def test_without_a_runtime_it_says_so(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(PrerequisiteError, match="not on the PATH"):
