@@ -10,6 +10,7 @@ import tarfile
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -100,7 +101,11 @@ def site():
                 else:
                     self.answer(200, data, {"Content-Type": kind})
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """A client that hangs up in the middle is part of these tests."""
+
+    server = Quiet(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
     thread.start()
     state.base = f"http://127.0.0.1:{server.server_address[1]}"
@@ -308,44 +313,29 @@ def test_a_tree_does_not_follow_links_out(tmp_path):
     assert tree.read_many(["a.py", "link.py", "../secret"]) == {"a.py": b"A"}
 
 
-RECORDED = json.dumps(
-    {
-        "meta": {"api-version": "1.1", "_last-serial": 0},
-        "name": "vllm",
-        "files": [
-            {
-                "filename": "vllm-0.33.0-cp38-abi3-manylinux_2_28_x86_64.whl",
-                "url": "https://files.invalid/packages/aa/vllm-0.33.0-cp38-abi3-manylinux_2_28_x86_64.whl",
-                "hashes": {"sha256": "4b6bdec4ab26" + "0" * 52},
-                "requires-python": "<3.15,>=3.11",
-                "size": 336361138,
-                "upload-time": "2026-11-02T08:01:02.123456Z",
-                "yanked": False,
-                "core-metadata": False,
-            },
-            {
-                "filename": "vllm-0.33.0.tar.gz",
-                "url": "../../packages/bb/vllm-0.33.0.tar.gz",
-                "hashes": {"sha256": "f4c33c2503d5" + "0" * 52},
-                "size": 47101396,
-                "upload-time": "2026-11-02T08:02:02Z",
-                "yanked": "reason",
-            },
-            {"filename": "../../etc/passwd-1.0.tar.gz", "url": "x", "hashes": {}},
-            {"filename": "vllm-0.33.0.exe", "url": "x", "hashes": {}},
-        ],
-    }
-).encode()
+RECORDED = Path(__file__).parents[2] / "data/facts/simple-vllm-bnb-plugin.json"
 
 
 def test_a_recorded_answer():
-    files = parse_json(RECORDED, "https://index.invalid/simple/vllm/")
-    assert [f.name for f in files] == [
-        "vllm-0.33.0-cp38-abi3-manylinux_2_28_x86_64.whl", "vllm-0.33.0.tar.gz"
-    ]  # fmt: skip
-    assert files[1].url == "https://index.invalid/packages/bb/vllm-0.33.0.tar.gz"
-    assert files[1].yanked
-    assert files[0].uploaded == "2026-11-02"
+    files = parse_json(RECORDED.read_bytes(), "https://index.invalid/simple/vllm-bnb-plugin/")
+    assert [f.version for f in files] == ["0.0.1", "0.0.1", "0.0.2", "0.0.2", "0.0.3", "0.0.3"]
+    assert sum(f.is_wheel for f in files) == 3
+    newest = files[-2]
+    assert (newest.uploaded, newest.requires_python) == ("2026-08-24", ">=3.10")
+    assert all(len(f.sha256) == 64 and f.size and not f.yanked for f in files)
+
+
+def test_a_forged_answer():
+    page = {
+        "files": [
+            {"filename": "pkg-1.0.tar.gz", "url": "../../p/pkg-1.0.tar.gz", "yanked": "reason"},
+            {"filename": "../../etc/passwd-1.0.tar.gz", "url": "x", "hashes": {}},
+            {"filename": "pkg-1.0.exe", "url": "x", "hashes": {}},
+        ]
+    }
+    [file] = parse_json(json.dumps(page).encode(), "https://index.invalid/simple/pkg/")
+    assert file.url == "https://index.invalid/p/pkg-1.0.tar.gz"
+    assert file.yanked
     with pytest.raises(IntegrityError):
         parse_json(b"<html>", "https://index.invalid/")
 
