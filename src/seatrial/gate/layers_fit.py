@@ -11,6 +11,8 @@ from seatrial.model import memory
 from seatrial.model.memory import Band
 
 _HOST_OVERHEAD = 512 << 20
+APPLE_SHARE = 0.75
+"""Default share of unified memory that Metal lets the GPU wire on machines above 32 GB."""
 
 
 @constraint(
@@ -113,6 +115,14 @@ def _on_devices(
     if device == 0:
         return None
     says += f" on {format_bytes(device)} of device memory"
+    if case.target.vendor == "apple" and least <= device < most / APPLE_SHARE:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{says}: macOS gives the GPU about three quarters of the memory by default",
+            numbers=numbers,
+            remedy="sysctl iogpu.wired_limit_mb to more (leave some GiB to the system), or a "
+            "smaller quantisation",
+        )
     if most <= device:
         return Finding(verdict=Verdict.FEASIBLE, says=says, numbers=numbers)
     smaller = "a smaller quantisation, a shorter context or cache type, or more devices"

@@ -106,6 +106,8 @@ def rank_weights(case: Case, model: ModelInfo) -> Band | None:
     band = memory.weight_bytes(model, draft=_uses_draft(case))
     if band is None:
         return None
+    extra = _padding(case, model)
+    band = Band(lower=band.lower + extra // 2, best=band.best + extra, upper=band.upper + extra)
     ways = case.tp * case.pp
     if ways == 1:
         return band
@@ -123,6 +125,17 @@ def rank_weights(case: Case, model: ModelInfo) -> Band | None:
         best=int(band.best * share + repeated * (1 - share)),
         upper=int(band.upper * share + upper_extra),
     )
+
+
+def _padding(case: Case, model: ModelInfo) -> int:
+    """vLLM pads MXFP4 expert widths to whole 256: gpt-oss-20b is loaded with 13.47 GiB and its
+    tensors have 12.82; one dimension of 2880 becomes 3072 (same measurements as above)."""
+    width, count = model.shape.expert_intermediate, model.parameters
+    if case.engine != "vllm" or case.quant is None or case.quant.scheme != "mxfp4":
+        return 0
+    if not width or count is None:
+        return 0
+    return int(count.experts * case.quant.bits / 8 * (-(-width // 256) * 256 / width - 1))
 
 
 def _uses_draft(case: Case) -> bool:
