@@ -31,6 +31,7 @@ def watch(
     endpoint: str | None = None,
     window: float = 30.0,
     metrics_path: str | None = None,
+    probe: int = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -44,6 +45,8 @@ def watch(
     trial: The trial's folder.
     endpoint: Base URL of the engine that serves, e.g. http://127.0.0.1:8000
     window: Seconds between the first and the last reading.
+    probe: Instead of reading metrics send this many requests, one after another, as long as the
+        trace's median one; for engines that export no latency (llama.cpp).
     metrics_path: Where the metrics are; the engine's usual path if not given.
     """
     from seatrial.core.errors import PrerequisiteError, UsageError
@@ -65,6 +68,11 @@ def watch(
         return 0
     if window <= 0:
         raise UsageError("the window must be longer than 0 s", remedy="leave --window out")
+    if probe > 0:
+        found = _probe(console, trial, decision, engine, endpoint, probe)
+        console.document(found)
+        _show(console, found)
+        return EXIT[found.state]
     path = metrics_path or ("/prometheus/metrics" if engine == "tensorrt-llm" else "/metrics")
     found = _live(console, decision, engine, endpoint, path, window)
     console.document(found)
@@ -95,6 +103,43 @@ def _live(
         samples.append(_scrape(endpoint, path))
         console.progress.amount("watch", time.monotonic() - began, window, "s")
     watched = evaluate(engine, decision.rollback, samples)
+    return Watch(
+        schema=SCHEMA,
+        candidate=decision.selected or "",
+        engine=engine,
+        window_s=time.monotonic() - began,
+        state=verdict(watched),
+        watched=watched,
+        previous=decision.rollback.previous,
+    )
+
+
+def _probe(
+    console: Console, trial: Path, decision: Decision, engine: str, endpoint: str, n: int
+) -> Watch:
+    import tempfile
+
+    from seatrial import engines
+    from seatrial.bench.endpoint import EndpointBench, run
+    from seatrial.bench.shape import Shape
+    from seatrial.decide import read_requests
+    from seatrial.decide.watch import SCHEMA, Watch, evaluate_probe, verdict
+    from seatrial.store import read
+    from seatrial.workload import Fingerprint
+
+    lengths = read(trial / "fingerprint.json", Fingerprint)
+    shape = Shape(
+        concurrency=1,
+        requests=n,
+        input_tokens=max(1, round((lengths.input_tokens and lengths.input_tokens.p50) or 64)),
+        output_tokens=max(2, round((lengths.output_tokens and lengths.output_tokens.p50) or 32)),
+    )
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="seatrial-watch-") as name:
+        out = Path(name) / "probe"
+        attached = engines.attach(endpoint)
+        run(EndpointBench(shape=shape), attached, out, console.progress)
+        watched = evaluate_probe(decision.rollback, read_requests(out / "requests.parquet"))
     return Watch(
         schema=SCHEMA,
         candidate=decision.selected or "",

@@ -36,8 +36,12 @@ def rule_file(decision: Decision, workload: str) -> str:
         if trigger.promql is not None
     ]
     groups = {"groups": [{"name": f"seatrial-{_name(workload, '-')}", "rules": rules}]}
-    comment = "".join(f"# {' '.join(line.split())}\n" for line in head)
+    comment = "".join(f"# {_one_line(line)}\n" for line in head)
     return comment + yaml.safe_dump(groups, sort_keys=False, width=100, allow_unicode=True)
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
 def _rule(trigger: Trigger, severity: str, selected: str, back: str) -> dict[str, object]:

@@ -3,6 +3,10 @@
 Between the two readings the histograms' counts grow; their difference is the distribution of that
 window, and a quantile is read from it as PromQL's ``histogram_quantile`` does (linear inside a
 bucket). A counter that went back means a restart in between: then the window is void.
+
+Where an engine exports no such histogram, requests of our own can stand in (``evaluate_probe``): a
+percentile's limit is exceeded when more requests lie above it than chance allows (exact binomial,
+one-sided 5 %), not when one of twenty does.
 """
 
 from __future__ import annotations
@@ -12,9 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
+import numpy as np
 
 from seatrial.decide.record import Rollback, Trigger
+from seatrial.decide.requests import LATENCY_COLUMNS, Columns, latency_ms, latency_value
+from seatrial.decide.slo import CONFIDENCE
 from seatrial.decide.trigger import HISTOGRAMS, MEAN_TPOT, WAITING
+from seatrial.stats.interval import proportion_interval
+from seatrial.stats.mean import mean_interval
 from seatrial.stats.percentile import QS
 
 SCHEMA = "seatrial/watch/1"
@@ -62,6 +71,40 @@ def evaluate(engine: str, rollback: Rollback, samples: Samples) -> list[Watched]
     """Each trigger against readings in order of time, at least two."""
     found = [] if rollback.trigger is None else [_watched(engine, rollback.trigger, samples, True)]
     return found + [_watched(engine, w, samples, False) for w in rollback.warnings]
+
+
+def evaluate_probe(rollback: Rollback, columns: Columns) -> list[Watched]:
+    """Each trigger against requests that were sent for it; what they cannot tell is unknown."""
+    triggers = [(rollback.trigger, True)] if rollback.trigger else []
+    triggers += [(w, False) for w in rollback.warnings]
+    return [_probed(trigger, columns, is_trigger) for trigger, is_trigger in triggers]
+
+
+def _probed(trigger: Trigger, columns: Columns, is_trigger: bool) -> Watched:
+    name, _, key = trigger.metric.partition(".")
+    values = latency_ms(columns, name) if name in LATENCY_COLUMNS else np.empty(0)
+    value, state, says = None, "unknown", f"{trigger.metric} is not what single requests can show"
+    if values.size and key in QS:
+        above = int((values > trigger.threshold).sum())
+        found = proportion_interval(above, values.size, CONFIDENCE)
+        state = "fired" if found.low > 1 - QS[key] else "quiet"
+        value = latency_value(values, key)
+        says = (
+            f"{above} of {values.size} requests above {trigger.threshold:.4g} ms,"
+            f" {1 - QS[key]:.1%} are allowed"
+        )
+    elif values.size > 1 and key == "mean" and np.isfinite(values).all():
+        mean = mean_interval(values, CONFIDENCE)
+        state, value = ("fired" if mean.low > trigger.threshold else "quiet"), mean.best
+        says = f"mean {mean.best:.4g} ms (at least {mean.low:.4g}), limit {trigger.threshold:.4g}"
+    return Watched(
+        trigger=trigger,
+        role="trigger" if is_trigger else "warning",
+        state=state,  # type: ignore[arg-type]
+        value=value if value is not None and np.isfinite(value) else None,
+        n=int(values.size),
+        says=says,
+    )
 
 
 def verdict(watched: Sequence[Watched]) -> State:

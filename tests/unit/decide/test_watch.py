@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
 import pytest
 import yaml
 
@@ -18,7 +19,7 @@ from seatrial.decide import decide, decide_folder
 from seatrial.decide.record import Rollback
 from seatrial.decide.rules import rule_file
 from seatrial.decide.trigger import triggers
-from seatrial.decide.watch import evaluate, histogram_quantile, verdict
+from seatrial.decide.watch import evaluate, evaluate_probe, histogram_quantile, verdict
 from seatrial.plan import Objective
 from seatrial.store import write
 from seatrial.telemetry.prometheus import parse
@@ -163,3 +164,28 @@ def test_verb_without_an_answer_or_a_choice(make_trial: Any, tmp_path: Path) -> 
     write(folder / "decision.json", decide_folder(folder))
     argv = ["watch", str(folder), "--endpoint", "http://127.0.0.1:9", "--window", "0.1"]
     assert run(argv) == 3
+
+
+def requests_with(ttft_ms: list[float]) -> dict[str, Any]:
+    ns = np.array(ttft_ms) * 1e6
+    return {
+        "status": np.array(["completed" if t < 1e9 else "failed" for t in ttft_ms]),
+        "ttft_ns": ns,
+        "tpot_ns": np.full(ns.size, 2e7),
+        "e2e_ns": ns,
+    }
+
+
+@pytest.mark.parametrize(
+    ("slow", "state"), [(0, "quiet"), (1, "quiet"), (2, "quiet"), (4, "fired"), (20, "fired")]
+)
+def test_a_probe_fires_beyond_chance_not_at_one_of_twenty(slow: int, state: str) -> None:
+    columns = requests_with([100.0] * (20 - slow) + [900.0] * slow)
+    found = evaluate_probe(vllm_rollback(), columns)
+    assert found[0].state == state
+    assert found[-1].state == "unknown"  # waiting requests are no property of single ones
+
+
+def test_a_failed_probe_counts_as_never_answered() -> None:
+    columns = requests_with([100.0] * 14 + [2e9] * 6)
+    assert evaluate_probe(vllm_rollback(), columns)[0].state == "fired"
