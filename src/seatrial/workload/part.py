@@ -20,7 +20,7 @@ from seatrial.trace import RequestTable
 from seatrial.trace.table import Ints
 from seatrial.workload import transform
 from seatrial.workload.lengths import known
-from seatrial.workload.twosample import ks
+from seatrial.workload.twosample import distance
 
 Rule = Literal["representative", "busiest", "first"]
 FEWEST = 20
@@ -56,6 +56,8 @@ def choose(table: RequestTable, minutes: float, rule: Rule = "representative") -
         return Part(table, 0.0, span_s, 0.0, rule)
     step = max(duration / STEPS, (span_s - duration) / MOST_WINDOWS)
     starts = np.arange(0, span_s - duration + 1e-9, step)
+    columns = [c for c in (table.input_tokens, table.output_tokens) if c is not None]
+    whole = [(c, np.sort(there)) for c in columns if (there := known(c)) is not None]
     best: Part | None = None
     score = math.inf
     for start in starts[:1] if rule == "first" else starts:
@@ -65,7 +67,7 @@ def choose(table: RequestTable, minutes: float, rule: Rule = "representative") -
         if high - low < FEWEST:
             continue
         rows = np.arange(low, high, dtype=np.int64)
-        unlike = _unlike(table, rows, duration, span_s)
+        unlike = _unlike(table, rows, whole, duration, span_s)
         this = -float(len(rows)) if rule == "busiest" else unlike
         if this < score:
             score = this
@@ -78,11 +80,12 @@ def choose(table: RequestTable, minutes: float, rule: Rule = "representative") -
     return best
 
 
-def _unlike(table: RequestTable, rows: Ints, duration: float, span_s: float) -> float:
+def _unlike(
+    table: RequestTable, rows: Ints, whole: list[tuple[Ints, Ints]], duration: float, span_s: float
+) -> float:
     total = abs(math.log(len(rows) / duration / (table.n / span_s)))
-    for column in (table.input_tokens, table.output_tokens):
-        whole = known(column)
-        part = None if column is None else known(column[rows])
-        if whole is not None and part is not None:
-            total += ks(part, whole)[0]
+    for column, ordered in whole:
+        part = known(column[rows])
+        if part is not None:
+            total += distance(np.sort(part), ordered)
     return total

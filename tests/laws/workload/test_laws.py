@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from seatrial.trace import Blocks, RequestTable
 from seatrial.workload import fingerprint, transform
 
-S = 10**9
-
 
 @st.composite
 def tables(draw: st.DrawFn) -> RequestTable:
     """Small traces with times, lengths and chained blocks of a random tree."""
     n = draw(st.integers(2, 25))
-    times = np.sort(np.array(draw(st.lists(st.integers(0, 300 * S), min_size=n, max_size=n))))
+    stamps = draw(st.lists(st.integers(0, 300_000), min_size=n, max_size=n))  # ms: exact in halves
+    times = np.sort(np.array(stamps)) * 1_000_000
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
     sizes = random.integers(0, 8, n)

@@ -67,7 +67,7 @@ def test_the_good_one_is_good() -> None:
     assert parse(yaml.safe_dump(GOOD).encode(), name="w", folder=None).trial.starts == 3
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32))
 def test_disturbed_documents(seed: int) -> None:
     pick = random.Random(seed)
@@ -77,14 +77,14 @@ def test_disturbed_documents(seed: int) -> None:
     attempt(yaml.safe_dump(document).encode())
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda t: t.encode("utf-8", "replace")))
 def test_noise(raw: bytes) -> None:
     attempt(raw)
     attempt(b"schema: seatrial/workload/1\nname: " + raw)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.sampled_from(["&a *a", "<<: {}", "? :", "!!binary x", "---", "%"]))
 def test_yaml_with_odd_syntax_spliced_in(seed: int, odd: str) -> None:
     pick = random.Random(seed)
