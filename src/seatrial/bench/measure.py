@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
-from seatrial.bench import cache, comparability, counters, foreign, summary
+from seatrial.bench import cache, comparability, counters, neighbours, summary
 from seatrial.bench import client as judge_client
 from seatrial.bench.calibrate import Calibration, calibrate, reasons
 from seatrial.bench.cell import SCHEMA, Cell, Finding
@@ -159,7 +159,7 @@ def measure(
         judge_client.invalid_because(run.client, run.records, capped=load.max_in_flight > 0) + void
     )
     void += cache.reasons(run.records, prepared.lexicon, table)
-    void += foreign.reasons(telemetry, local=engine.pid is not None)
+    void += neighbours.reasons(telemetry, local=engine.pid is not None)
     if calibration is not None:
         void += _calibration_reasons(calibration, run.records)
     if not kept:
