@@ -15,6 +15,10 @@ from seatrial.engines.settings import Settings, default_threads
 from seatrial.engines.signatures import Signature
 from seatrial.workload.spec import CandidateSpec
 
+CPU_MEMORY_SHARE = 0.1
+"""Share of the host's free memory for the KV cache on a CPU; the engine's default of 0.9 starves
+everything else on the machine."""
+
 SIGNATURES = (
     Signature(
         id="one-at-a-time",
@@ -47,6 +51,8 @@ class TransformersServe(Adapter):
             "dtype": settings.dtype,
             "default_seed": settings.seed,
         }
+        if candidate.args.get("device") == "cpu":
+            flags["cb_max_memory_percent"] = CPU_MEMORY_SHARE
         return merged(flags, candidate.args)
 
     def served_name(self, artefact: Path, settings: Settings) -> str:
