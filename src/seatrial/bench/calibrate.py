@@ -102,7 +102,9 @@ def _once(streams: int, rate: float) -> Calibration:
     tokens = max(2, math.ceil(1000.0 * _SPAN_S / itl_ms))
     command = [sys.executable, "-m", "seatrial.mock", "--law", "fixed"]
     command += ["--ttft-ms", str(TTFT_MS), "--itl-ms", str(itl_ms)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    command += ["--lifeline"]  # it does not outlive us, however we end
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

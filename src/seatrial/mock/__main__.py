@@ -13,6 +13,7 @@ import os
 import signal
 import ssl
 import sys
+import threading
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     help_faults = "; ".join(f"{name}: {what}" for name, what in FAULTS.items())
     parser.add_argument("--fault", action="append", default=[], help=help_faults)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin ends")
     parser.add_argument("--burst", type=int, default=1)
     parser.add_argument("--reasoning-tokens", type=int, default=0)
     parser.add_argument("--no-role-first", action="store_true")
@@ -109,6 +111,12 @@ async def serve(args: argparse.Namespace, options: Options, log: TruthLog) -> No
     app.engine.close()
 
 
+def _end_with_stdin() -> None:
+    """Whoever started us holds the other end: when it is gone, so are we, also after kill -9."""
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
 def main() -> int:
     """Parse the command line and serve."""
     args = _parser().parse_args()
@@ -117,6 +125,8 @@ def main() -> int:
     except SeatrialError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
+    if args.lifeline:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
     file: BinaryIO | None = args.truth_log.open("wb") if args.truth_log else None
     log = TruthLog(file, keep=args.keep_truth, per_token=args.per_token)
     try:
