@@ -60,7 +60,8 @@ def for_open(
             " starts may not do: the starts differ too much among themselves for a difference of"
             " this size"
         )
-    return request(list(wanted.values()), minutes_per_cell, says, extend_to=target)
+    beyond = target if target > plan.measured_to else None
+    return request(list(wanted.values()), minutes_per_cell, says, extend_to=beyond)
 
 
 def request(

@@ -118,7 +118,11 @@ def _from_reserve(
 
 def race_of(plan: Plan, finished: Sequence[FinishedCell]) -> Standing | None:
     """The standing after the finished cells by their own summaries; None when nothing is valid."""
-    starts = starts_of(plan, finished, {})
+    starts = {
+        name: found
+        for name, found in starts_of(plan, finished, {}).items()
+        if not gave_up(plan, finished, name)
+    }
     links = full_chain(plan, starts)
     if not links or not any(starts.values()):
         return None

@@ -172,3 +172,19 @@ def test_an_extension_goes_on_in_the_same_order(make_plan: Any, fake_cell: Any) 
 def test_an_extension_has_bounds(make_plan: Any, starts: int) -> None:
     with pytest.raises(ValueError, match="from 4 to 12"):
         extend(make_plan(["a", "b"], starts=3), starts)
+
+
+def test_an_engine_that_never_ran_does_not_hold_up_the_others(
+    make_plan: Any, fake_cell: Any
+) -> None:
+    rng = random.Random(1)
+    plan = make_plan(["a", "b", "dead"], starts=5)
+    base = {"a": 100, "b": 200, "dead": 1}
+    done = drive(
+        plan,
+        lambda c, s: fake_cell(
+            c, s, base[c] * rng.gauss(1, 0.002), valid=c != "dead", completed=20 * (c != "dead")
+        ),
+    )
+    counts = {name: sum(c.candidate == name for c in done) for name in base}
+    assert counts == {"a": 3, "b": 3, "dead": 3}
