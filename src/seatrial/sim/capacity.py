@@ -87,6 +87,8 @@ def capacity(
             points.append(
                 _point(group, law.cost, factors, slo, scale, usd_per_replica_hour, cold_start_s)
             )
+        if points[-1].replicas.best is None:
+            says.append(_never(candidate, group[0], law.cost))
     none = Replicas(low=None, best=None, high=None)
     for candidate in not_measured or []:
         points += [
@@ -256,6 +258,16 @@ def ramp_share(load: Load, window_s: float) -> float:
     if counts.size < 2:
         return 0.0
     return float(max(np.diff(counts).max(), 0) / counts.max())
+
+
+def _never(candidate: str, cell: Measured, cost: StepCost) -> str:
+    context = float(cell.observed.input.mean() + cell.observed.output.mean() / 2)
+    prompt = float((cell.observed.input - cell.observed.cached).mean())
+    return (
+        f"{candidate}: up to {MOST_REPLICAS} replicas do not hold the SLO at some scale; a mean "
+        f"request alone on its replica has TTFT {1e3 * cost.seconds(prefill=prompt):.0f} ms and "
+        f"TPOT {1e3 * cost.seconds(decode=1, context=context):.0f} ms"
+    )
 
 
 def _says(candidate: str, cells: list[Measured], law: Fit, factors: tuple[float, float]) -> str:

@@ -171,8 +171,9 @@ def test_capacity_grows_with_traffic_and_what_was_not_measured_gets_no_number():
 
 def test_an_slo_that_no_number_of_replicas_holds():
     impossible = Slo(tpot_ms={"p95": 1})
-    (point,) = capacity(CELLS[:1], impossible, scales=(1.0,)).points
-    assert point.replicas.best is None
+    result = capacity(CELLS[:1], impossible, scales=(1.0,))
+    assert result.points[0].replicas.best is None
+    assert "alone on its replica" in result.says[-1]
 
 
 def test_split_and_ramp():
