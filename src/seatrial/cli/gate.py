@@ -55,10 +55,12 @@ def gate(
 
     console = Console(as_json=json)
     spec, base, traffic = _question(workload, model, gpu, count, engine, context, concurrency)
-    table = _judged(_on_disk(changed(spec, what_if or []), base, console), base, traffic)
+    spec = _on_disk(changed(spec, what_if or []), base, console)
+    table = _judged(spec, base, traffic)
     console.document(table)
     if explain:
         _explain(console, table, explain)
+        _turning(console, table, explain, spec, base, traffic)
     else:
         _show(console, table, everything=all)
     return exit_code(table)
@@ -225,3 +227,39 @@ def _explain(console: Console, table: GateTable, name: str) -> None:
                         f" (read {fact.verified_on}, expires {fact.expires})"
                     )
         console.line()
+
+
+def _turning(
+    console: Console,
+    table: GateTable,
+    name: str,
+    spec: Workload,
+    base: Path,
+    traffic: Fingerprint | None,
+) -> None:
+    """Single changes that would let the explained candidates serve, tried with the gate itself."""
+    import msgspec
+
+    from seatrial import facts, hardware
+    from seatrial.engines import installed
+    from seatrial.gate.turns import turns
+    from seatrial.workload.spec import CandidateSpec
+
+    named: dict[str, CandidateSpec] = {c.engine: c for c in spec.candidates or []}
+    for row in table.candidates:
+        if name not in (row.candidate, row.engine) or row.verdict.value in PASSES:
+            continue
+        known = named.get(row.engine) or CandidateSpec(engine=row.engine)  # type: ignore[arg-type]
+        found = turns(
+            spec,
+            msgspec.structs.replace(known, version=row.version),
+            base_dir=base,
+            fingerprint=traffic,
+            facts=facts.load(),
+            host=hardware.detect(),
+            installed=installed(),
+        )
+        words = ", ".join(f"{t.change} ({t.verdict.value})" for t in found)
+        console.line(
+            f"{row.candidate} would pass with one change: {words or 'none of those tried'}"
+        )

@@ -28,7 +28,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     facts: list[Fact] = []
     remedy: str = ""
     probe: Probe | None = None
-    turns: list[str] = []
 
 
 Rule = Callable[[Case], Finding | Iterable[Finding] | None]
