@@ -67,6 +67,7 @@ def clean(chromium: Any, base: str) -> None:
         ),
         ("/fingerprint/made-up-tie", "document.querySelectorAll('.pairs dt').length > 10"),
         ("/profile", "document.querySelector('input[name=path]') !== null"),
+        ("/new", "document.querySelector('textarea') !== null"),
     ],
 )
 def test_a_page_opens_and_fits(
@@ -126,6 +127,41 @@ def test_without_the_token_the_button_says_why(
     clean(chromium, served.base)
     sleeper.kill()
     sleeper.wait(10)
+
+
+def test_the_form_asks_the_gate_while_it_is_filled_in(
+    chromium: Any, served: Served, pictures: Path
+) -> None:
+    model = served.root / "model"
+    model.mkdir(exist_ok=True)
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "max_position_embeddings": 8192,
+        "torch_dtype": "bfloat16",
+    }
+    (model / "config.json").write_text(json.dumps(config))
+    chromium.open("about:blank", offline=False)
+    chromium.open(served.url.replace("/#", "/new#"), offline=False)
+    fill = (
+        "for (const [k, v] of [['model', 'model'], ['gpu', 'h100-80gb'], ['name', 'a: {b: <i>']]) {"
+        "const e = document.querySelector(`input[name=${k}]`); e.value = v;"
+        "e.dispatchEvent(new Event('input', {bubbles: true})) } true"
+    )
+    chromium.until("document.querySelector('input[name=model]') !== null")
+    chromium.evaluate(fill)
+    chromium.until("document.querySelectorAll('tbody tr').length > 4", timeout_s=40)
+    text = chromium.evaluate("document.querySelector('textarea').value")
+    assert 'name: "a: {b: <i>"' in text
+    assert "people ask for" in chromium.evaluate("document.querySelector('main').textContent")
+    clean(chromium, served.base)
+    chromium.screenshot(pictures / "serve-form.png")
 
 
 def test_a_table_is_sorted_by_keyboard(chromium: Any, served: Served) -> None:

@@ -26,7 +26,7 @@ from starlette.routing import Route
 
 from seatrial.core.errors import IntegrityError, PrerequisiteError, SeatrialError, UsageError
 from seatrial.dossier.html import policy
-from seatrial.web import trials
+from seatrial.web import question, trials
 from seatrial.web.guard import LOOPBACK, Guard, inside
 from seatrial.web.views import Views
 
@@ -35,6 +35,7 @@ STATIC = frozenset(
         "app.js",
         "pages.js",
         "facts.js",
+        "form.js",
         "parts.js",
         "style.css",
         "vendor/htm-preact.js",
@@ -50,6 +51,7 @@ PAGES = (
     "/facts/{engine}",
     "/fingerprint/{name}",
     "/profile",
+    "/new",
 )
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
@@ -84,6 +86,7 @@ def create_app(
         Route("/facts.json", _json(lambda r: views.engines())),
         Route("/facts/{engine}.json", _json(lambda r: views.facts(
             r.path_params["engine"], _need(r, "version"), dict(r.query_params)))),
+        Route("/gate.json", _question(root), methods=["POST"]),
         Route("/static/{path:path}", _static),
         *(Route(path, _shell) for path in PAGES),
         Route("/favicon.ico", _no_icon),
@@ -115,13 +118,17 @@ def encoded(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-async def _failed(_request: Request, error: Exception) -> Response:
+async def _failed(request: Request, error: Exception) -> Response:
     """The one form of an error: what, where, what to do."""
     assert isinstance(error, SeatrialError)
-    status = 404 if isinstance(error, UsageError) else 409
-    if isinstance(error, IntegrityError):
+    status = 409
+    if isinstance(error, UsageError):
+        status = 404 if request.method == "GET" else 400
+    elif isinstance(error, IntegrityError):
         status = 422
-    return encoded({**error.as_dict(), "where": ""}, status)
+    # "where" may be a path of this machine; what a page asked for it knows itself
+    where = error.where if request.method == "POST" else ""
+    return encoded({**error.as_dict(), "where": where}, status)
 
 
 def _json(make: Callable[[Request], Any]) -> Handler:
@@ -183,6 +190,18 @@ def _log(views: Views) -> Handler:
             start=int(start) if start.isdigit() else None,
         )
         return encoded({"log": text})
+
+    return answer
+
+
+def _question(root: Path) -> Handler:
+    async def answer(request: Request) -> Response:
+        raw = b""
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > question.MAX_TEXT_BYTES:
+                break
+        return encoded(await run_in_threadpool(question.answer, root, raw))
 
     return answer
 

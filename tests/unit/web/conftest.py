@@ -64,6 +64,7 @@ def _ask(
     *,
     headers: dict[str, str] | None = None,
     method: str = "GET",
+    body: bytes = b"",
     seconds: float = 30.0,
 ) -> Answer:
     given = {"host": "127.0.0.1:8642", **(headers or {})}
@@ -84,7 +85,7 @@ def _ask(
     }
     sent: list[dict[str, Any]] = []
 
-    asked = [{"type": "http.request", "body": b"", "more_body": False}]
+    asked = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> dict[str, Any]:
         while not asked:

@@ -3,6 +3,7 @@ import { html, render } from "./vendor/htm-preact.js";
 import { Failure, keepToken } from "./parts.js";
 import { Index, Trial, Compare, Fingerprint, Profile } from "./pages.js";
 import { Engines, Facts } from "./facts.js";
+import { New } from "./form.js";
 
 const ROUTES = [
   [/^\/$/, Index, "Trials"],
@@ -12,6 +13,7 @@ const ROUTES = [
   [/^\/facts\/([^/]+)$/, Facts, "Facts"],
   [/^\/fingerprint\/([^/]+)$/, Fingerprint, "Fingerprint"],
   [/^\/profile$/, Profile, "Fingerprint a trace"],
+  [/^\/new$/, New, "A new workload"],
 ];
 
 function start() {
@@ -30,4 +32,5 @@ function start() {
   render(html`<${Failure} error=${{ what: "There is no such page.", do: "Go to the list of trials." }} />`, main);
 }
 
+addEventListener("hashchange", () => location.hash && location.reload());
 start();

@@ -36,7 +36,7 @@ export function useDocument(path) {
 }
 
 export function Failure({ error }) {
-  return html`<div class="failure" role="alert"><p>${error.what || String(error)}</p>${error.do && html`<p class="soft">${error.do}</p>`}</div>`;
+  return html`<div class="failure" role="alert"><p>${error.what || String(error)}</p>${error.where && html`<p class="soft">${error.where}</p>`}${error.do && html`<p class="soft">${error.do}</p>`}</div>`;
 }
 
 export function Page({ title, document, error, children }) {
