@@ -21,7 +21,7 @@ def compose(order: Order) -> str:
         "restart": "unless-stopped",
         "stop_grace_period": f"{round(order.drain_s)}s",
         "healthcheck": {
-            "test": ["CMD-SHELL", f"curl -fsS http://127.0.0.1:{PORT}/health || exit 1"],
+            "test": ["CMD-SHELL", f"curl -fsS http://127.0.0.1:{PORT}{order.health} || exit 1"],
             "interval": "10s",
             "timeout": "5s",
             "retries": 3,
@@ -33,7 +33,7 @@ def compose(order: Order) -> str:
         },
     }
     if order.engine == "ollama":
-        service["volumes"] = ["ollama:/root/.ollama"]
+        service["volumes"] = ["ollama:/models"]
     limits: dict[str, Any] = {}
     if order.memory_bytes and not order.gpus:
         limits["limits"] = {"memory": str(order.memory_bytes)}

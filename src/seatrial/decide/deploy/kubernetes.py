@@ -72,7 +72,7 @@ def kserve(order: Order) -> str:
 
 def container(order: Order) -> dict[str, Any]:
     """The container as both take it."""
-    check = {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": _PROBE_S}
+    check = {"httpGet": {"path": order.health, "port": "http"}, "periodSeconds": _PROBE_S}
     tries = max(6, round(3 * order.cold_start_s / _PROBE_S))
     resources: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
     if order.memory_bytes:

@@ -50,8 +50,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: a DNS label. engine, version, image; digest is True where the image has one.
         command: argv inside the container; the weights are mounted at /models.
+        health: path that answers 200 when it serves.
         model: path inside the container. artefact_sha256: of the weights that were measured.
-        gpus: devices; threads: CPU threads the engine was measured with, None if unlimited.
+        gpus: devices, 0 on a machine without.
         memory_bytes: resident memory at the peak of the trial plus a tenth, rounded up to 256 MiB.
         cold_start_s: worst measured; drain_s: time a stop may take.
     """
@@ -65,6 +66,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     digest: bool
     command: list[str]
     env: dict[str, str]
+    health: str
     model: str
     artefact_sha256: str | None
     gpus: int
@@ -104,7 +106,8 @@ def order_of(trial: TrialFiles, decision: Decision, *, image: str | None = None)
         image=reference,
         digest="@sha256:" in reference,
         command=_command(arm.engine, model, effective.get("flags") or {}),
-        env={str(k): str(v) for k, v in (effective.get("env") or {}).items() if v != "(set)"},
+        env=_env(arm.engine, effective.get("env") or {}),
+        health="/" if arm.engine == "ollama" else "/health",
         model=model,
         artefact_sha256=_text(cells[0].comparability.get("artefact")),
         gpus=trial.spec.hardware.count if trial.spec.hardware.gpu else 0,
@@ -147,7 +150,7 @@ def pin_note(order: Order) -> str:
 
 def _command(engine: str, model: str, flags: Mapping[str, Any]) -> list[str]:
     if engine == "ollama":
-        return ["serve"]
+        return ["ollama", "serve"]
     host, port = _HOST.get(engine, ("--host", "--port"))
     kept = {k: v for k, v in flags.items() if k.replace("-", "_") not in _OWN}
     if engine == "llama.cpp":  # llama-server takes a word where its binding takes a boolean
@@ -155,6 +158,13 @@ def _command(engine: str, model: str, flags: Mapping[str, Any]) -> list[str]:
         kept |= {k: words[kept[k]] for k in ("flash_attn", "fit") if isinstance(kept.get(k), bool)}
     serve = [part.format(model=model) for part in _SERVE[engine]]
     return [*serve, host, "0.0.0.0", port, str(PORT), *argv_of(kept)]  # inside the container
+
+
+def _env(engine: str, found: Mapping[str, Any]) -> dict[str, str]:
+    own = {str(k): str(v) for k, v in found.items() if v != "(set)"}
+    if engine == "ollama":
+        own |= {"OLLAMA_HOST": f"0.0.0.0:{PORT}", "OLLAMA_MODELS": _TARGET}
+    return own
 
 
 def _build(version: str) -> str:
