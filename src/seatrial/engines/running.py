@@ -111,7 +111,8 @@ class RunningEngine:
     def effective(self) -> dict[str, Any]:
         """Settings as the engine itself reports them, under the keys of ``effective.KEYS``."""
         found = self.adapter.effective(self.base_url, self.log_text())
-        found = {"version": self.environment.version or None, "model": self.model, **found}
+        name = Path(self.model).name if self.model.startswith("/") else self.model
+        found = {"version": self.environment.version or None, "model": name, **found}
         if found.get("template_sha256") is None and "chat_template" not in self.flags:
             # the engine reads it from the same folder and does not show it
             found["template_sha256"] = template_sha256(self.artefact)
