@@ -34,9 +34,12 @@ def capacity(
 
     Parameters
     ----------
-    workload: The workload file (YAML).
-    trial: The trial's folder; trials/NAME under the working directory if not given.
-    usd_per_replica_hour: Price of one replica's hardware; without it there is no cost column.
+    workload
+        The workload file (YAML).
+    trial
+        The trial's folder; trials/NAME under the working directory if not given.
+    usd_per_replica_hour
+        Price of one replica's hardware; without it there is no cost column.
     """
     from seatrial.core.errors import PrerequisiteError
     from seatrial.gate import candidate_id

@@ -37,12 +37,17 @@ def decide(
 
     Parameters
     ----------
-    trial: The trial's folder.
-    previous: What serves today; it is kept as the way back.
-    deploy: Also write deployment files for the choice into this folder (docker compose,
+    trial
+        The trial's folder.
+    previous
+        What serves today; it is kept as the way back.
+    deploy
+        Also write deployment files for the choice into this folder (docker compose,
         Kubernetes, KServe, systemd, Modelfile).
-    image: Image reference for them, with its digest; the engine's usual image by tag if not given.
-    write: Write decision.json into the trial (the default).
+    image
+        Image reference for them, with its digest; the engine's usual image by tag if not given.
+    write
+        Write decision.json into the trial (the default).
     """
     from seatrial.decide import decide_folder
 

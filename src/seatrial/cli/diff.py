@@ -39,13 +39,20 @@ def diff(
 
     Parameters
     ----------
-    old: The trial before the change.
-    new: The trial after it.
-    old_candidate: Candidate of the old trial; what it selected if not given.
-    new_candidate: Candidate of the new trial; what it selected if not given.
-    margin: Non-inferiority margin as a fraction; the new trial's own if not given.
-    strict: Undecided is not good enough.
-    force: Compare although trace, sampling or hardware differ.
+    old
+        The trial before the change.
+    new
+        The trial after it.
+    old_candidate
+        Candidate of the old trial; what it selected if not given.
+    new_candidate
+        Candidate of the new trial; what it selected if not given.
+    margin
+        Non-inferiority margin as a fraction; the new trial's own if not given.
+    strict
+        Undecided is not good enough.
+    force
+        Compare although trace, sampling or hardware differ.
     """
     from seatrial.decide.diff import diff as compare
 

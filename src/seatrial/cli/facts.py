@@ -53,10 +53,14 @@ def show(
 
     Parameters
     ----------
-    engine: ENGINE==VERSION, or ENGINE for its newest version known.
-    subject: Only facts on this subject, as the engine spells it; repeatable.
-    predicate: Only facts with this predicate; repeatable.
-    conflicts: Only subjects on which sources disagree.
+    engine
+        ENGINE==VERSION, or ENGINE for its newest version known.
+    subject
+        Only facts on this subject, as the engine spells it; repeatable.
+    predicate
+        Only facts with this predicate; repeatable.
+    conflicts
+        Only subjects on which sources disagree.
     """
     from seatrial.facts import load
 
@@ -146,9 +150,12 @@ def diff(old: str, new: str, /, *, every: bool = False, json: Json = False) -> i
 
     Parameters
     ----------
-    old: ENGINE==VERSION in use.
-    new: ENGINE==VERSION to go to.
-    every: Requirements and additions too, not only losses.
+    old
+        ENGINE==VERSION in use.
+    new
+        ENGINE==VERSION to go to.
+    every
+        Requirements and additions too, not only losses.
     """
     from seatrial.facts import load
     from seatrial.facts.diff import diff as compare
@@ -196,8 +203,10 @@ def when(
 
     Parameters
     ----------
-    engine: vllm, sglang, ...
-    subject: As the engine spells it: gguf, MiniMaxText01ForCausalLM, vllm:num_preemptions.
+    engine
+        vllm, sglang, ...
+    subject
+        As the engine spells it: gguf, MiniMaxText01ForCausalLM, vllm:num_preemptions.
     """
     from seatrial.facts import load
     from seatrial.facts.reach.index import Index
@@ -261,10 +270,14 @@ def sync(
 
     Parameters
     ----------
-    engines: ENGINE or ENGINE==VERSION; without any: the newest of all on the index.
-    source: A wheel, sdist, source tree or site-packages folder to read instead of the index.
-    name: What provenance calls that source, e.g. owner/repository@commit.
-    binaries: Compiled CUDA targets too; moves 60 to 330 MB a release.
+    engines
+        ENGINE or ENGINE==VERSION; without any: the newest of all on the index.
+    source
+        A wheel, sdist, source tree or site-packages folder to read instead of the index.
+    name
+        What provenance calls that source, e.g. owner/repository@commit.
+    binaries
+        Compiled CUDA targets too; moves 60 to 330 MB a release.
     """
     from seatrial.facts.sync import keep, read_local
 
@@ -336,7 +349,8 @@ def verify(engines: list[str] | None = None, /, *, json: Json = False, quiet: Qu
 
     Parameters
     ----------
-    engines: ENGINE or ENGINE==VERSION; without any: the newest of all on the index.
+    engines
+        ENGINE or ENGINE==VERSION; without any: the newest of all on the index.
     """
     from seatrial.facts import load
     from seatrial.facts.reach.index import Index
@@ -388,9 +402,12 @@ def export(
 
     Parameters
     ----------
-    engines: ENGINE or ENGINE==VERSION; without any: every engine at its newest version known.
-    markdown: A matrix of architectures, methods and hardware instead of JSON.
-    out: File to write; without it stdout.
+    engines
+        ENGINE or ENGINE==VERSION; without any: every engine at its newest version known.
+    markdown
+        A matrix of architectures, methods and hardware instead of JSON.
+    out
+        File to write; without it stdout.
     """
     from seatrial.facts import ENGINES, load
     from seatrial.facts.export import as_document, as_markdown

@@ -39,17 +39,28 @@ def gate(
 
     Parameters
     ----------
-    workload: the workload file (YAML).
-    model: without a file: a folder with config.json, or a .gguf.
-    gpu: without a file: h100-80gb, t4, ...; without it this machine's processor.
-    count: without a file: devices.
-    engine: without a file: vllm==0.33.0; may be repeated. None: every engine known.
-    context: without a file: tokens of the longest sequence.
-    concurrency: without a file: sequences at once.
-    what_if: a change, name=value: gpu=l4, tp=4, context_tokens=65536. May be repeated.
-    explain: a candidate (or engine) whose every finding is shown, with the facts behind it.
-    all: show every engine in the terminal, also where the workload names its candidates.
-    json: print the table as one JSON document.
+    workload
+        the workload file (YAML).
+    model
+        without a file: a folder with config.json, or a .gguf.
+    gpu
+        without a file: h100-80gb, t4, ...; without it this machine's processor.
+    count
+        without a file: devices.
+    engine
+        without a file: vllm==0.33.0; may be repeated. None: every engine known.
+    context
+        without a file: tokens of the longest sequence.
+    concurrency
+        without a file: sequences at once.
+    what_if
+        a change, name=value: gpu=l4, tp=4, context_tokens=65536. May be repeated.
+    explain
+        a candidate (or engine) whose every finding is shown, with the facts behind it.
+    all
+        show every engine in the terminal, also where the workload names its candidates.
+    json
+        print the table as one JSON document.
     """
     from seatrial.gate.what_if import changed
 

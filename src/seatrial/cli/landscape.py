@@ -22,8 +22,10 @@ def landscape(
 
     Parameters
     ----------
-    svg: also write the map as an SVG file.
-    json: print the map as one JSON document.
+    svg
+        also write the map as an SVG file.
+    json
+        print the map as one JSON document.
     """
     from seatrial import facts
     from seatrial.gate.landscape import landscape as make

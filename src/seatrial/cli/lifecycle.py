@@ -37,12 +37,18 @@ def lifecycle(
 
     Parameters
     ----------
-    workload: The workload file; limits are its operations.
-    candidate: This candidate only.
-    upgrade_to: The installed version to upgrade to and roll back from; the same one if left out.
-    only: One of start, drain, kill, hang, restart, port, log, memory, change. May be repeated.
-    endurance_s: Seconds of steady load in search of drift; none if left out.
-    out: The trial's folder; trials/NAME under the working directory if not given.
+    workload
+        The workload file; limits are its operations.
+    candidate
+        This candidate only.
+    upgrade_to
+        The installed version to upgrade to and roll back from; the same one if left out.
+    only
+        One of start, drain, kill, hang, restart, port, log, memory, change. May be repeated.
+    endurance_s
+        Seconds of steady load in search of drift; none if left out.
+    out
+        The trial's folder; trials/NAME under the working directory if not given.
     """
     from seatrial.cli.startable import startable
     from seatrial.engines import adapter

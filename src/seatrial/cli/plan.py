@@ -34,10 +34,13 @@ def plan(
 
     Parameters
     ----------
-    source: A trial's folder, or a workload file.
-    extend: Carry a trial's plan on to this many starts of each candidate; then run the same
+    source
+        A trial's folder, or a workload file.
+    extend
+        Carry a trial's plan on to this many starts of each candidate; then run the same
         workload again into the same folder. The plan before it is kept beside the new one.
-    minutes_per_cell: Expected minutes of one start with its load; gives the plan's total.
+    minutes_per_cell
+        Expected minutes of one start with its load; gives the plan's total.
     """
     from seatrial.plan import Plan
     from seatrial.store import read

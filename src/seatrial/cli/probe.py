@@ -41,13 +41,20 @@ def probe(
 
     Parameters
     ----------
-    workload: The workload file; each of its candidates is started and asked.
-    endpoint: Address of a server that runs already (http://HOST:PORT); it is only asked.
-    engine: Which engine that server is, if it is known: vllm, llama.cpp, ...
-    model: The model name that server's requests carry; the first one it names if left out.
-    candidate: Ask this candidate of the workload only.
-    only: Ids of probes to run; all if left out. May be repeated.
-    out: The trial's folder; trials/NAME under the working directory if not given.
+    workload
+        The workload file; each of its candidates is started and asked.
+    endpoint
+        Address of a server that runs already (http://HOST:PORT); it is only asked.
+    engine
+        Which engine that server is, if it is known: vllm, llama.cpp, ...
+    model
+        The model name that server's requests carry; the first one it names if left out.
+    candidate
+        Ask this candidate of the workload only.
+    only
+        Ids of probes to run; all if left out. May be repeated.
+    out
+        The trial's folder; trials/NAME under the working directory if not given.
     """
     console = Console(as_json=json, quiet=quiet)
     if endpoint is None and workload is None:

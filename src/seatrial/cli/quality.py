@@ -40,9 +40,12 @@ def quality(
 
     Parameters
     ----------
-    workload: The workload file (YAML); its candidates are asked.
-    out: The trial's folder; trials/NAME under the working directory if not given.
-    tasks: Task suites to put as well: gsm8k, bbh, ifeval, schema, tools, retrieval:WORDS,
+    workload
+        The workload file (YAML); its candidates are asked.
+    out
+        The trial's folder; trials/NAME under the working directory if not given.
+    tasks
+        Task suites to put as well: gsm8k, bbh, ifeval, schema, tools, retrieval:WORDS,
         or a file of JSON lines.
     """
     from seatrial.trial.candidate import reference_of

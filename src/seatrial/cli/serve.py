@@ -33,9 +33,12 @@ def serve(
 
     Parameters
     ----------
-    trials: The folder whose sub-folders are trials.
-    host: Address to listen on.
-    port: Port to listen on; 0 takes a free one.
+    trials
+        The folder whose sub-folders are trials.
+    host
+        Address to listen on.
+    port
+        Port to listen on; 0 takes a free one.
     """
     from seatrial.core.errors import UsageError
     from seatrial.web import listen

@@ -30,10 +30,14 @@ def timeline(
 
     Parameters
     ----------
-    workload: The workload file (YAML).
-    policy: A scheduler: chunked-prefill, prefill-first, iteration-level, request-level, ...
-    trial: The trial's folder; trials/NAME under the working directory if not given.
-    candidate: Which measured candidate's step times; the first by name if not given.
+    workload
+        The workload file (YAML).
+    policy
+        A scheduler: chunked-prefill, prefill-first, iteration-level, request-level, ...
+    trial
+        The trial's folder; trials/NAME under the working directory if not given.
+    candidate
+        Which measured candidate's step times; the first by name if not given.
     """
     from seatrial.cli.whatif import basis_of
     from seatrial.core.errors import UsageError
@@ -86,7 +90,8 @@ def validate(trial: list[Path], /, *, json: Json = False, quiet: Quiet = False) 
 
     Parameters
     ----------
-    trial: Folders of trials; cells of one candidate in several trials are taken together.
+    trial
+        Folders of trials; cells of one candidate in several trials are taken together.
     """
     from seatrial.sim.cells import measured_cells
     from seatrial.sim.validate import validate as validated

@@ -42,12 +42,17 @@ def watch(
 
     Parameters
     ----------
-    trial: The trial's folder.
-    endpoint: Base URL of the engine that serves, e.g. http://127.0.0.1:8000
-    window: Seconds between the first and the last reading.
-    probe: Instead of reading metrics send this many requests, one after another, as long as the
+    trial
+        The trial's folder.
+    endpoint
+        Base URL of the engine that serves, e.g. http://127.0.0.1:8000
+    window
+        Seconds between the first and the last reading.
+    probe
+        Instead of reading metrics send this many requests, one after another, as long as the
         trace's median one; for engines that export no latency (llama.cpp).
-    metrics_path: Where the metrics are; the engine's usual path if not given.
+    metrics_path
+        Where the metrics are; the engine's usual path if not given.
     """
     from seatrial.core.errors import PrerequisiteError, UsageError
 

@@ -38,9 +38,12 @@ def whatif(
 
     Parameters
     ----------
-    workload: The workload file (YAML).
-    trial: The trial's folder; trials/NAME under the working directory if not given.
-    candidate: Which measured candidate's step times; the first by name if not given.
+    workload
+        The workload file (YAML).
+    trial
+        The trial's folder; trials/NAME under the working directory if not given.
+    candidate
+        Which measured candidate's step times; the first by name if not given.
     """
     from seatrial.sim.whatif import whatif as changed
     from seatrial.workload import load, resolve_traffic
