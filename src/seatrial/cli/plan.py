@@ -58,6 +58,9 @@ def plan(
     )
     rows = [(a.candidate, a.verdict.value, a.role) for a in made.survivors]
     console.table(("candidate", "gate", "role"), rows)
+    if made.left_out:
+        left = [(x.candidate, x.verdict.value, x.why) for x in made.left_out]
+        console.table(("left out", "gate", "because"), left)
     console.line("order: " + "  ".join(f"{c.candidate}/{c.start}" for c in made.cells))
     metrics = [link.metric for link in made.rule.chain]
     metrics += [
