@@ -52,7 +52,7 @@ def test_small_and_quick(store):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_newest_and_four_earlier_of_every_engine(store, engine):
-    assert len(store.versions(engine)) >= 4 + (engine != "mlc-llm")
+    assert len(store.versions(engine)) >= 5
 
 
 @pytest.mark.parametrize(("version", "count"), VLLM_KEYS.items())
