@@ -10,7 +10,8 @@ ENGINE := .demo/home/.llama.cpp
 DEMO_ENV := SEATRIAL_HOME=$(CURDIR)/.demo/home SEATRIAL_CACHE=$(CURDIR)/.demo/cache
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help venv demo demo-model demo-engine lint test test-slow test-browser test-network test-engines bench bench-stats clean
+.PHONY: help venv demo demo-model demo-engine lint test test-slow test-browser test-network test-engines bench bench-stats bench-loadgen \
+        bench-facts bench-sim bench-predict facts-snapshot clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -65,9 +66,34 @@ test-engines: $(STAMP) $(MODEL) $(ENGINE)
 bench: $(STAMP)
 	mkdir -p .demo/bench
 	$(BIN)/python bench/footprint.py .demo/bench
+	$(BIN)/python bench/gate.py
+	$(BIN)/python bench/facts_load.py
+	$(BIN)/python bench/fingerprint.py .demo/bench
+	$(BIN)/python bench/dossier.py
+	$(BIN)/python bench/telemetry.py
 
 bench-stats: $(STAMP)
-	$(BIN)/python bench/stats.py
+	$(BIN)/python bench/stats.py --docs docs/method/statistics.md
+
+# Installs the peers aside, in environments of their own, and measures all in one run.
+bench-loadgen: $(STAMP)
+	$(BIN)/python bench/loadgen.py
+
+bench-facts: $(STAMP)
+	$(BIN)/python bench/facts_sweep.py
+
+bench-sim: $(STAMP)
+	test -x .demo/bench/peer/bin/python || ($(PYTHON) -m venv .demo/bench/peer && \
+	  .demo/bench/peer/bin/python -m pip install --quiet --pre vllm-sr-sim)
+	$(BIN)/python bench/sim.py --peer .demo/bench/peer/bin/python
+	$(BIN)/python bench/papers.py
+
+bench-predict: $(STAMP) $(MODEL) $(ENGINE)
+	$(DEMO_ENV) $(BIN)/python bench/predict.py
+
+# Reads releases on the package index anew and writes the snapshot that ships.
+facts-snapshot: $(STAMP)
+	$(BIN)/python tools/facts_snapshot.py
 
 clean:
 	rm -rf $(VENV) .demo examples/chat-cpu/model

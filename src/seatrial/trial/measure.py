@@ -67,6 +67,13 @@ def measure_cell(
     return cell
 
 
+def _carried(artefact: Path, image_bytes: int) -> dict[str, int]:
+    """What a host must hold to run it: bytes of the weights, and of the engine's environment."""
+    files = [artefact] if artefact.is_file() else [p for p in artefact.rglob("*") if p.is_file()]
+    sizes = {"weights_bytes": sum(p.stat().st_size for p in files)}
+    return {**sizes, "image_bytes": image_bytes} if image_bytes else sizes
+
+
 def _outcome(cell: Cell) -> str:
     if not cell.valid:
         return f"not valid: {'; '.join(cell.invalid_because)}"
