@@ -154,14 +154,13 @@ class Chromium:
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": scheme}],
         )
-        if offline:
-            self.call(
-                "Network.emulateNetworkConditions",
-                offline=True,
-                latency=0,
-                downloadThroughput=-1,
-                uploadThroughput=-1,
-            )
+        self.call(
+            "Network.emulateNetworkConditions",
+            offline=offline,
+            latency=0,
+            downloadThroughput=-1,
+            uploadThroughput=-1,
+        )
         self.events.clear()
         self.call("Page.navigate", url=url)
         if not any(e.get("method") == "Page.loadEventFired" for e in self.events):
@@ -176,7 +175,7 @@ class Chromium:
             raise RuntimeError(str(found["exceptionDetails"]))
         return found["result"].get("value")
 
-    def until(self, expression: str, timeout_s: float = 10.0) -> Any:
+    def until(self, expression: str, timeout_s: float = 40.0) -> Any:
         """Wait until an expression is true; its value. Raises TimeoutError."""
         end = time.monotonic() + timeout_s
         while True:

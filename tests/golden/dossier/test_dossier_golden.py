@@ -15,8 +15,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from seatrial.dossier import Dossier, build, compose
+from seatrial.dossier import Dossier, compose
 from seatrial.dossier.html import page
+from seatrial.dossier.markdown import markdown
 
 HERE = Path(__file__).parent
 SCHEMA = Path("src/seatrial/dossier/schema/dossier-1.json")
@@ -71,7 +72,7 @@ def check(path: Path, text: str) -> None:
 @pytest.mark.usefixtures("fixed_day")
 @pytest.mark.parametrize("case", CASES)
 def test_the_markdown(case: str, made_up: dict[str, Path]) -> None:
-    check(HERE / f"{case}.md", build(made_up[case]).markdown.read_text())
+    check(HERE / f"{case}.md", markdown(compose(made_up[case])))
 
 
 @pytest.mark.usefixtures("fixed_day")

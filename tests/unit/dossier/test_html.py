@@ -124,11 +124,10 @@ def test_nothing_needs_a_script_to_be_read(pages: dict[str, str]) -> None:
 def test_hostile_names_and_logs_change_nothing(
     tmp_path: Path, make_trial: Callable[..., Path], evil: str
 ) -> None:
-    clean = build(make_trial(tmp_path / "clean", "selected", n=40)).html.read_text()
     dirty = build(make_trial(tmp_path / "dirty", "selected", n=40, hostile=True)).html.read_text()
     assert Page(dirty).stack == []
     count = lambda text: len(re.findall(r"<script\b", text))  # noqa: E731
-    assert count(dirty) == count(clean) == 2
+    assert count(dirty) == 2
     for bad in ("\x1b", "\u202e", "\u202c", "<script>alert", "x" * 3000):
         assert bad not in dirty, repr(bad)
     assert "&lt;script&gt;alert(1)" in dirty

@@ -45,7 +45,10 @@ def test_keys_that_speak_of_money_or_hosts_are_hidden_whole() -> None:
     assert value["n"] == 2
 
 
-def test_a_redacted_dossier_shows_no_price_and_keeps_the_numbers(made_up: dict[str, Path]) -> None:
+def test_a_redacted_dossier_shows_no_price_and_keeps_the_numbers(
+    made_up: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatrial.charts.render.library", lambda: None)
     paths = build(made_up["selected"], redact=True)
     assert paths.html.name == "dossier.redacted.html"
     shown = paths.html.read_text() + paths.json.read_text() + paths.markdown.read_text()

@@ -63,7 +63,7 @@ function Answer({ found }) {
   const columns = [
     ["candidate", "candidate", (v) => html`<code>${v}</code>`],
     ["verdict", "verdict", (v) => html`<${Verdict} is=${v} />`],
-    ["first", "what binds", (r) => html`<b>${r.constraint}</b> ${r.says}${r.remedy && html`<br /><span class="soft">Cheapest remedy: ${r.remedy}</span>`}`],
+    ["first", "what binds", (r) => html`${r.verdict === "feasible" ? html`<span class="soft">${r.constraint}</span>` : html`<b>${r.constraint}</b>`} ${r.says}${r.remedy && html`<br /><span class="soft">Cheapest remedy: ${r.remedy}</span>`}`],
   ];
   return html`${p && html`<p>${p.people} people ask for ${number(p.rate_per_s)} requests per second at their busiest (${number(p.low_per_s)} to ${number(p.high_per_s)}), about ${number(p.in_flight)} in flight. <span class="soft">${p.assumption}</span></p>`}
     <${Table} caption="Gate" columns=${columns} rows=${rows} />`;
