@@ -168,7 +168,13 @@ def _lines(found: Fingerprint) -> list[str]:
         lines.append(f"sessions: {s.count:,}, {s.turns_mean:.1f} turns on average")
     if found.concurrency is not None:
         c = found.concurrency
-        lines.append(f"in flight: {c.mean:.1f} on average, at most {c.max}")
+        lines.append(f"in flight: {c.mean:.1f} on average, at most {c.max} (exact, from latencies)")
+    elif found.concurrency_little is not None:
+        law = found.concurrency_little
+        lines.append(
+            f"in flight: {law.mean:.3g} on average (Little's law: rate x {law.stay_s:.3g} "
+            f"s alone on {law.reference})"
+        )
     if found.features:
         shares = ", ".join(f"{name} {share:.0%}" for name, share in found.features.items())
         lines.append(f"features: {shares}")

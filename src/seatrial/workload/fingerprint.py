@@ -10,6 +10,7 @@ from seatrial.trace.rows import CHARS_PER_TOKEN
 from seatrial.trace.table import Ints
 from seatrial.workload import pressure as press
 from seatrial.workload.arrivals import arrivals
+from seatrial.workload.concurrency import alone, concurrency, logged
 from seatrial.workload.lengths import distribution, joint, known
 from seatrial.workload.prefix import CAPACITIES, prefix
 from seatrial.workload.profile import (
@@ -21,7 +22,7 @@ from seatrial.workload.profile import (
     Refused,
     RowCount,
 )
-from seatrial.workload.sessions import concurrency, drift, milliseconds, sessions, skew
+from seatrial.workload.sessions import drift, milliseconds, sessions, skew
 
 __all__ = ["Fingerprint", "fingerprint"]
 
@@ -48,6 +49,7 @@ def fingerprint(
         else arrivals(table.arrival_ns, table.grain_ns, table.epoch_ns)
     )
     reference = reference or press.Reference()
+    sums = press.windows_of(table)
     reuse = prefix(table, _with_reference(table, capacities, reference))
     missing, notes = list(table.missing), list(table.notes)
     if table.estimated:
@@ -72,6 +74,7 @@ def fingerprint(
         prefix=reuse,
         sessions=sessions(table),
         concurrency=concurrency(table),
+        concurrency_little=logged(table, when) or alone(sums, when, reference),
         clients=None,
         features={name: float(marks.mean()) for name, marks in table.features.items() if table.n},
         skew={
@@ -85,9 +88,7 @@ def fingerprint(
         ttft_ms=milliseconds(table.ttft_ns),
         e2e_ms=milliseconds(table.e2e_ns),
         drift=drift(table),
-        pressure=press.pressure(
-            press.windows_of(table), when, reuse, reference, press.structured_share(table)
-        ),
+        pressure=press.pressure(sums, when, reuse, reference, press.structured_share(table)),
         missing=missing,
         notes=notes,
         rows=RowCount(

@@ -200,6 +200,11 @@ def _costs(sums: Windows, reference: Reference) -> _Costs:
     return _Costs(prefill, decode, alone, context)
 
 
+def alone_s(sums: Windows, reference: Reference) -> Floats:
+    """Per window: seconds that its requests would take, each alone on the reference."""
+    return _costs(sums, reference).alone
+
+
 def cache_blocks(reference: Reference, block_tokens: int) -> int:
     """Whole blocks of a trace that fit into the reference's KV memory."""
     return int(reference.kv_tokens // block_tokens)

@@ -103,11 +103,29 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Concurrency(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests in flight: exact where latency is logged, else null (see ``pressure``)."""
+    """Requests in flight, exact: where latency is logged, else null (see ``LittleConcurrency``).
+
+    ``per_minute``: the mean in each minute from the first arrival; null in traces beyond 14 days.
+    """
 
     mean: float
     max: int
     p99: float
+    per_minute: list[float] | None = None
+
+
+class LittleConcurrency(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests in flight by Little's law: rate x ``stay_s``, the mean time of a request.
+
+    ``basis`` says whose time that is: the log's own, or what each request would take alone on
+    ``reference``, without waiting, batching or prefix hits. ``per_minute``: by minute of arrival.
+    """
+
+    basis: Literal["logged_latency", "alone_on_reference"]
+    stay_s: float
+    mean: float
+    per_minute: list[float] | None
+    reference: str | None
 
 
 class Skew(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,6 +246,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     prefix: Prefix | None
     sessions: Sessions | None
     concurrency: Concurrency | None
+    concurrency_little: LittleConcurrency | None = None
     clients: ClientWindows | None
     features: dict[str, float]
     skew: dict[str, Skew]

@@ -1,4 +1,4 @@
-"""Sessions, concurrency, features, skew and drift: what a trace says beside lengths and times."""
+"""Sessions, features, skew and drift: what a trace says beside lengths and times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from seatrial.core.units import NS_PER_MS, NS_PER_S
 from seatrial.trace import RequestTable
 from seatrial.trace.table import Ints
 from seatrial.workload.lengths import distribution
-from seatrial.workload.profile import Concurrency, Distribution, Drift, Sessions, Skew
+from seatrial.workload.profile import Distribution, Drift, Sessions, Skew
 
 SHOWN_CATEGORIES = 100
 
@@ -51,33 +51,6 @@ def _pauses(
     if table.think_ns is not None:
         think = distribution(table.think_ns[table.think_ns >= 0] / NS_PER_S)
     return gap, think
-
-
-def concurrency(table: RequestTable) -> Concurrency | None:
-    """Requests in flight over time, exactly; None unless arrivals and latencies are logged."""
-    if table.arrival_ns is None or table.e2e_ns is None:
-        return None
-    there = table.e2e_ns >= 0
-    if not there.any():
-        return None
-    start = table.arrival_ns[there]
-    end = start + table.e2e_ns[there]
-    times = np.concatenate((start, end))
-    steps = np.concatenate((np.ones(len(start), np.int64), np.full(len(end), -1, np.int64)))
-    order = np.lexsort((steps, times))
-    level = np.cumsum(steps[order])
-    held = np.diff(times[order], append=times[order][-1:])
-    span = int(held.sum())
-    if span == 0:
-        return None
-    by_level = np.argsort(level, kind="stable")
-    share = np.cumsum(held[by_level]) / span
-    at = min(int(np.searchsorted(share, 0.99)), len(level) - 1)
-    return Concurrency(
-        mean=float((level * held).sum() / span),
-        max=int(level.max()),
-        p99=float(level[by_level][at]),
-    )
 
 
 def skew(codes: Ints, names: tuple[str, ...]) -> Skew | None:

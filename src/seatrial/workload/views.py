@@ -9,7 +9,7 @@ from typing import Any
 
 from seatrial.charts import Column, Figure, Row, steps
 from seatrial.charts.theme import frame
-from seatrial.workload.profile import Fingerprint
+from seatrial.workload.profile import Concurrency, Fingerprint, LittleConcurrency
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MOST_BARS = 360
@@ -17,7 +17,7 @@ _MOST_BARS = 360
 
 def figures(found: Fingerprint) -> list[Figure]:
     """Every figure for which the trace carries the numbers."""
-    made = (over_time(found), hours(found), joint(found), lru(found))
+    made = (over_time(found), in_flight(found), hours(found), joint(found), lru(found))
     return [figure for figure in made if figure is not None]
 
 
@@ -50,6 +50,61 @@ def over_time(found: Fingerprint) -> Figure | None:
             y="requests",
             x_title="minutes from the first request",
             y_title="requests per minute",
+        ),
+        sql="",
+    )
+
+
+def in_flight(found: Fingerprint) -> Figure | None:
+    """Requests in flight: exact where latency is logged, else by Little's law; it says which."""
+    exact, law = found.concurrency, found.concurrency_little
+    if exact is not None and exact.per_minute:
+        return _flight_figure(exact.per_minute, "exact", _exactly(exact, law))
+    if law is not None and law.per_minute:
+        says = (
+            "By Little's law, because the log has no latencies: arrivals of a minute x the time "
+            f"that each takes alone on {law.reference} ({law.stay_s:.3g} s on average), which "
+            f"makes {law.mean:.3g} in flight on average. Waiting and batching add to it, hits of "
+            "a prefix cache take away."
+        )
+        return _flight_figure(law.per_minute, "Little's law", says)
+    return None
+
+
+def _exactly(exact: Concurrency, law: LittleConcurrency | None) -> str:
+    says = (
+        f"Exact, from the latencies in the log: {exact.mean:.3g} requests in flight on average, "
+        f"{exact.p99:.0f} at P99 of the time, at most {exact.max}."
+    )
+    if law is not None and law.basis == "logged_latency":
+        says += f" Little's law on the means gives {law.mean:.3g}."
+    return says
+
+
+def _flight_figure(minutes: list[float], basis: str, says: str) -> Figure:
+    width = -(-len(minutes) // _MOST_BARS)
+    rows: list[Row] = []
+    for i in range(0, len(minutes), width):
+        part = minutes[i : i + width]
+        rows.append({"from_min": i, "to_min": i + width, "in_flight": sum(part) / len(part)})
+    return Figure(
+        id="concurrency",
+        title="Requests in flight",
+        says=says,
+        basis="measured" if basis == "exact" else "predicted",
+        columns=[
+            Column(key="from_min", title="from", unit="min"),
+            Column(key="to_min", title="to", unit="min"),
+            Column(key="in_flight", title=f"in flight ({basis})", unit="requests"),
+        ],
+        rows=rows,
+        spec=steps(
+            rows,
+            x="from_min",
+            x_end="to_min",
+            y="in_flight",
+            x_title="minutes from the first request",
+            y_title=f"in flight ({basis})",
         ),
         sql="",
     )

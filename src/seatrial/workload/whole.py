@@ -8,6 +8,7 @@ from seatrial.core.units import NS_PER_S
 from seatrial.trace.table import SourceFile
 from seatrial.workload import pressure as press
 from seatrial.workload.arrivals import SCALES_S, SHOWN_MINUTES, Grain, dispersion, pause_limit
+from seatrial.workload.concurrency import alone
 from seatrial.workload.partial import Gaps, Histogram, Partial, log_value
 from seatrial.workload.profile import (
     SCHEMA,
@@ -57,6 +58,7 @@ def finish(
         prefix=None,
         sessions=None,
         concurrency=None,
+        concurrency_little=alone(whole.windows, when, reference),
         clients=None,
         features={},
         skew={},

@@ -25,7 +25,7 @@ def found(traces_dir: Path) -> Fingerprint:
 
 def test_figures_hold_the_fingerprints_numbers(found: Fingerprint) -> None:
     made = {figure.id: figure for figure in figures(found)}
-    assert set(made) == {"arrivals", "lengths", "lru"}
+    assert set(made) == {"arrivals", "concurrency", "lengths", "lru"}
     assert sum(row["requests"] for row in made["arrivals"].rows) == found.requests
     assert sum(row["requests"] for row in made["lengths"].rows) == found.requests
     assert found.prefix is not None
