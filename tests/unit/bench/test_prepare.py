@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import duckdb
 import msgspec
 import numpy as np
 import pytest
 
 from seatrial import engines
+from seatrial.bench.calibrate import Calibration
 from seatrial.bench.prepare import Cancel, prepare
 from seatrial.bench.style import Caller
 from seatrial.cli.main import run as seatrial
@@ -120,7 +123,18 @@ def test_a_server_that_closes_after_each_stream_loses_no_request(mock_url, cell_
     assert all(r[0] > 0 for r in rows(folder, "connect_ns"))
 
 
-def test_the_verb_measures_a_trace_and_keeps_the_records(mock_url, tmp_path, capsys):
+def test_the_verb_measures_a_trace_and_keeps_the_records(mock_url, tmp_path, capsys, monkeypatch):
+    known = Calibration(
+        streams=1,
+        events_per_s=10.0,
+        ttft_error_ms={"mean": 0.1, "p50": 0.1, "p99": 0.2},
+        itl_error_share=0.0,
+        cpu_s_per_million_tokens=9.0,
+        kernel_stamps=True,
+        vouched_events_per_s=10.0,
+    )
+    measure = sys.modules["seatrial.bench.measure"]
+    monkeypatch.setattr(measure, "calibrate", lambda streams, rate: known)
     trace = tmp_path / "trace.jsonl"
     lines = [
         msgspec.json.encode({"timestamp": 30 * i, "input_length": 50 + i, "output_length": 4,
