@@ -24,6 +24,7 @@ def profile(
     *trace: str,
     format: str | None = None,
     map: str | None = None,
+    tokenizer: Path | None = None,
     json: Json = False,
     quiet: Quiet = False,
     out: Path | None = None,
@@ -33,6 +34,8 @@ def profile(
     model: Path | None = None,
 ) -> int:
     """Fingerprint TRACE...: files, globs, folders or archives that together are one trace.
+
+    Texts of prompts and answers are never kept or written: no option does that.
 
     Parameters
     ----------
@@ -47,6 +50,9 @@ def profile(
     map
         Columns of a CSV, JSON lines or Parquet file:
         arrival=COL,input_tokens=COL,output_tokens=COL,session=COL,...
+    tokenizer
+        Count tokens of texts that have no counts with this tokenizer.json (or a model folder or
+        .gguf file; the extra `tokenizers`). Without it they are estimated, and marked so.
     out
         Also write the fingerprint to this file.
     html
@@ -62,6 +68,7 @@ def profile(
     from seatrial.store import write, write_bytes
     from seatrial.workload.profiling import profile as profile_files
     from seatrial.workload.reference import reference
+    from seatrial.workload.tokenizer import Tokenizer
 
     if not trace:
         raise UsageError("no trace was given", remedy="seatrial profile FILE...")
@@ -70,6 +77,7 @@ def profile(
         list(trace),
         format=format,
         mapping=mapping_of(map),
+        count=None if tokenizer is None else Tokenizer(tokenizer),
         reference=reference(gpu, model, gpus),
         progress=console.progress,
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from seatrial import trace
 from seatrial.core.progress import Progress
 from seatrial.trace.rows import TokenCounter
@@ -20,6 +22,7 @@ from seatrial.workload.fingerprint import fingerprint
 from seatrial.workload.outofcore import profile_files
 from seatrial.workload.pressure import Reference
 from seatrial.workload.profile import Fingerprint
+from seatrial.workload.tokenizer import Tokenizer
 
 LARGE_BYTES = 64 << 20
 _FLAT_FORMATS = (None, "azure-csv", "vidur", "lengths", "generic", "parquet")
@@ -38,6 +41,7 @@ def profile(
     """The fingerprint of files, whatever their size.
 
     Args:
+        count: tokens of a text, for logs without counts; None: estimated and marked.
         out_of_core: force one way; None: by size and kind.
 
     Raises:
@@ -52,4 +56,7 @@ def profile(
         if columns is not None:
             return profile_files(files, columns, reference=reference, progress=progress)
     table = trace.load(list(files), format=format, mapping=mapping, count=count, progress=progress)
-    return fingerprint(table, reference=reference)
+    found = fingerprint(table, reference=reference)
+    if isinstance(count, Tokenizer):
+        return msgspec.structs.replace(found, notes=[*found.notes, *count.notes()])
+    return found
