@@ -126,6 +126,7 @@ def measure(
     caller = Caller(engine, route, sampling, headers)
     cell_seed = derive_seed(seed, "cell", start) >> 1
     progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
+    streams = max(load.users, load.connections)
     kept = load.fresh or caller.keeps_connections()
     if not kept:
         load = msgspec.structs.replace(load, fresh=True, connections=0)
@@ -136,7 +137,7 @@ def measure(
     calibration = None
     if calibrated:
         progress.step("bench", "the client against a known truth")
-        calibration = calibrate(max(load.users, load.connections), rate)
+        calibration = calibrate(streams, rate)
     floor = path_floor(engine)
     before = counters.read(engine)
     with Sampler(engine.pid, metrics_url=engine.metrics_url) as sampler:
