@@ -25,7 +25,7 @@ from seatrial.loadgen.metrics import (
 from seatrial.loadgen.records import Records
 from seatrial.stats.interval import Interval
 from seatrial.stats.percentile import percentile_interval
-from seatrial.workload.spec import Slo
+from seatrial.workload.spec import Slo, request_limit
 
 _NAMES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _SLO_METRICS: dict[str, type[Metric]] = {
@@ -113,18 +113,15 @@ def fluidity(records: Records, slo: Slo) -> float | None:
 def meets_slo(records: Records, slo: Slo) -> np.ndarray:
     """Which requests meet every latency SLO; what did not complete meets none.
 
-    A request's own value is held against the loosest percentile asked for that metric: p95 <= 500
-    means that a request above 500 ms is one of the five in a hundred that may be. Of a request's
-    gaps the largest counts for ITL.
+    The limit is the workload's ``request_limit``. Of a request's gaps the largest counts for ITL.
     """
     good = records.completed.copy()
     for name, metric in _SLO_METRICS.items():
-        wanted = getattr(slo, name)
-        if not wanted:
+        limit = request_limit(getattr(slo, name))
+        if limit is None:
             continue
-        limits = [v for k, v in wanted.items() if k != "mean"] or list(wanted.values())
         values = metric.of_each(records)
-        good &= ~(values > max(limits))
+        good &= ~(values > limit)
         if name == "ttft_ms":
             good &= ~np.isnan(values)
     return good

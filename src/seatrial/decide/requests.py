@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from seatrial.core.errors import IntegrityError
 from seatrial.stats.percentile import QS, percentile
-from seatrial.workload.spec import Slo
+from seatrial.workload.spec import Slo, request_limit
 
 Columns = Mapping[str, NDArray[Any]]
 LATENCY_COLUMNS = {"ttft_ms": "ttft_ns", "tpot_ms": "tpot_ns", "e2e_ms": "e2e_ns"}
@@ -99,16 +99,14 @@ def latency_ms(columns: Columns, name: str) -> NDArray[np.float64]:
 def meets_every_slo(columns: Columns, slo: Slo) -> NDArray[np.bool_]:
     """Per request that counts: completed, and no latency above its limit.
 
-    A request's own value is held against the loosest percentile asked for that metric: p95 <= 500
-    says that a request above 500 ms is one of the five in a hundred that may be.
+    The limit is the workload's ``request_limit``.
     """
     good = completed(columns)
     for name, column in LATENCY_COLUMNS.items():
-        limits = getattr(slo, name) or {}
-        loosest = [v for k, v in limits.items() if k != "mean"] or list(limits.values())
-        if loosest:
+        limit = request_limit(getattr(slo, name))
+        if limit is not None:
             with np.errstate(invalid="ignore"):
-                good = good & ~(columns[column] / 1e6 > max(loosest))
+                good = good & ~(columns[column] / 1e6 > limit)
             if name == "ttft_ms":  # completed without any content: no first token ever came
                 good = good & ~np.isnan(columns[column])
     return np.asarray(good[offered(columns)])

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from seatrial.workload.spec import request_limit
+
 METRICS = ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms")
 PER_REQUEST = ("ttft_ms", "tpot_ms", "e2e_ms")
 
@@ -33,11 +35,9 @@ class Slo(msgspec.Struct, frozen=True, kw_only=True):
         return name, limits[name]
 
     def per_request(self) -> dict[str, float]:
-        """Metric -> the limit one request must meet to count as good: the tightest stated.
-
-        The goodput convention of DistServe (Zhong et al., OSDI 2024, section 2), as decide has it.
-        """
-        return {m: min(found.values()) for m in PER_REQUEST if (found := self.latency.get(m))}
+        """Metric -> the limit one request must meet to count as good (``request_limit``)."""
+        limits = {metric: request_limit(self.latency.get(metric)) for metric in PER_REQUEST}
+        return {metric: limit for metric, limit in limits.items() if limit is not None}
 
 
 def quantile(name: str) -> float:

@@ -7,6 +7,7 @@ the keys are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -258,3 +259,14 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     team: Team = Team()
     candidates: list[CandidateSpec] | None = None
     trial: Trial = Trial()
+
+
+def request_limit(limits: Mapping[str, float] | None) -> float | None:
+    """The limit that one request is held against for goodput, of a metric's percentiles; ms.
+
+    The loosest percentile asked for: p95 <= 500 says that a request above 500 ms is one of the
+    five in a hundred that may be. A mean counts only where nothing else is stated.
+    """
+    stated = dict(limits or {})
+    percentiles = [value for name, value in stated.items() if name != "mean"]
+    return max(percentiles or stated.values(), default=None)
