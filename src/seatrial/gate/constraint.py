@@ -91,6 +91,10 @@ def findings(entry: Constraint, case: Case) -> list[Reason]:
 def _reason(entry: Constraint, case: Case, found: Finding) -> Reason:
     """A finding as it stands in the table; an expired fact cannot eliminate, only ask to test."""
     verdict, says, probe = found.verdict, found.says, found.probe
+    facts = case.known.facts
+    carried = facts is not None and facts.resolved and not facts.exact
+    if facts is not None and carried and any(f.state == "extracted" for f in found.facts):
+        says += f" [as read in {facts.resolved}]"
     old = [f for f in found.facts if case.known.stale(f)]
     if old:
         says += f" [a fact behind this expired on {old[0].expires}]"

@@ -66,6 +66,10 @@ _SPECULATIVE = (
     "draft_model",
 )
 
+COUNTS = frozenset((*_TP, *_PP, *_DP, *_SEQS))
+"""Flags whose value is a count of at least one; those where 0 or -1 mean "by itself" are left
+out (llama.cpp's ctx_size 0, SGLang's context_length none)."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate's placement and limits; null where the engine's default applies."""

@@ -184,7 +184,7 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
             says=f"{asked} is among {case.engine}'s cache types",
         )
     listed = case.known.complete("kv_cache_dtype")
-    spelled = [f for f in case.known.all("kv_cache_dtype") if f.subject.startswith(asked[:3])]
+    spelled = [f for f in case.known.all("kv_cache_dtype") if _one_type(f.subject, asked)]
     if spelled:
         return Finding(
             verdict=Verdict.FEASIBLE,
@@ -203,6 +203,12 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
         probe=case.probe("boot_log"),
         says=f"whether {case.engine} keeps its cache in {asked} is not verified",
     )
+
+
+def _one_type(listed: str, asked: str) -> bool:
+    """Whether two spellings are one type, or one names it more exactly: fp8 and fp8_e4m3."""
+    one, other = (text.lower().replace("_", "").replace("-", "") for text in (listed, asked))
+    return one.startswith(other) or other.removeprefix(one) in {"e4m3", "e5m2", "e4m3fn"}
 
 
 def _fp8_cache_below(case: Case, asked: str) -> Finding | None:

@@ -21,6 +21,7 @@ from seatrial.core.provenance import provenance
 from seatrial.core.verdict import Verdict, worst
 from seatrial.facts import Fact, FactStore
 from seatrial.gate import (
+    arguments,
     conflicts,
     contracts,
     fits,
@@ -50,6 +51,7 @@ from seatrial.workload.spec import CandidateSpec, Workload
 
 LANDSCAPE = "landscape"
 _ORDER = (
+    arguments,
     formats,
     platforms,
     kernels,

@@ -1,0 +1,95 @@
+"""Is the candidate itself written down right: a version that was read, flags that it has?
+
+A version nobody has read is judged by the nearest older reading, which cannot say that the version
+exists or what it changed. A flag that the version does not have stops the engine before it serves.
+Neither is a pass.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from seatrial.core.verdict import Verdict
+from seatrial.facts import version as order
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.flags import COUNTS
+
+_NOT_OF_THE_COMMAND_LINE = ("extra.", "overrides.")
+"""Prefixes of settings that TensorRT-LLM and MLC-LLM take in a file or in one option."""
+
+
+@constraint(
+    "version_unread",
+    asks="Was this version's artefact read, or a later one, or is it installed here?",
+    needs="the version, the fact store, what is installed",
+    verdicts=("unknown",),
+    remedy="read its facts, or name a version that was read",
+)
+def version_unread(case: Case) -> Finding | None:
+    if case.known.exact or case.version is None or case.version in case.installed:
+        return None
+    facts = case.known.facts
+    newest = facts.newest if facts is not None else None
+    if facts is None or facts.file is None or newest is None or case.known.later is not None:
+        return None
+    if order.key(facts.file.version)[0] == order.key(case.version)[0]:
+        return None  # its release candidate was read
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        says=f"{case.engine} {case.version} was not read, nor any later one (the newest read is "
+        f"{newest}): whether it exists and what it changed is not known",
+        remedy=f"seatrial facts sync {case.engine}=={case.version}, or the version {newest}",
+        probe=case.probe("facts"),
+    )
+
+
+@constraint(
+    "flag_unknown",
+    asks="Does the engine have the flags in args, and do their values make sense?",
+    needs="the candidate's args, fact flag",
+    verdicts=("conditional",),
+    remedy="the flag as this version spells it",
+)
+def flag_unknown(case: Case) -> Iterator[Finding]:
+    yield from _senseless_counts(case)
+    if not case.known.exact or not case.known.complete("flag"):
+        return
+    names = {
+        _plain(name)
+        for fact in case.known.all("flag")
+        for name in (fact.subject, *fact.detail.get("aliases", []))
+    }
+    for flag in case.candidate.args:
+        name = _plain(flag)
+        if flag.startswith(_NOT_OF_THE_COMMAND_LINE) or name in names:
+            continue
+        if name.removeprefix("no_") in names or f"ollama_{name}" in names:
+            continue
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+        yield Finding(
+            verdict=Verdict.CONDITIONAL,
+            facts=case.known.all("flag")[:1],
+            says=f"{case.engine} {case.version} has no flag {flag}: the start would be refused",
+            remedy=f"did you mean {near[0]}? or leave it out" if near else "leave it out",
+        )
+
+
+def _senseless_counts(case: Case) -> Iterator[Finding]:
+    """Numbers of ranks, tokens and sequences that are none."""
+    for flag, value in case.candidate.args.items():
+        if _plain(flag) not in COUNTS or value is None:
+            continue
+        text = str(value).strip()
+        if not isinstance(value, bool) and text.isdigit() and int(text) > 0:
+            continue
+        yield Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"args.{flag} must be a whole number above 0, is {text[:40]!r}",
+            remedy=f"give {flag} a number, or leave it out for the engine's default",
+        )
+
+
+def _plain(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_").lower()
