@@ -25,7 +25,7 @@ from seatrial.trace.table import SourceFile
 from seatrial.workload.columns import Columns
 from seatrial.workload.partial import Gaps, Histogram, Partial, add_gaps, gaps_of
 from seatrial.workload.pressure import WINDOW_S, Reference, Windows
-from seatrial.workload.profile import Drift, Fingerprint
+from seatrial.workload.profile import Drift, Fingerprint, Refused
 from seatrial.workload.whole import finish
 
 if TYPE_CHECKING:
@@ -52,6 +52,21 @@ class _Log:
         return list(self.db.execute(sql).fetchnumpy().values())
 
 
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """Files as sums: the partial fingerprint and what stands beside it.
+
+    ``origin_ns``: what ``whole`` counts from, in the log's own clock; None without times.
+    """
+
+    whole: Partial
+    origin_ns: int | None
+    drift: Drift
+    columns: Columns
+    files: list[SourceFile]
+    refused: list[Refused]
+
+
 def profile_files(
     paths: Sequence[Path],
     columns: Columns,
@@ -60,11 +75,36 @@ def profile_files(
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> Fingerprint:
-    """The fingerprint of CSV or Parquet files in constant memory.
+    """The fingerprint of CSV or Parquet files in constant memory; as ``sum_files``."""
+    summed = sum_files(paths, columns, progress=progress, folder=folder)
+    return finish(
+        summed.whole,
+        format_id=columns.format,
+        grain_ns=columns.grain_ns,
+        files=summed.files,
+        refused=summed.refused,
+        missing=columns.missing(),
+        notes=list(columns.notes),
+        drift=summed.drift,
+        reference=reference,
+    )
+
+
+def sum_files(
+    paths: Sequence[Path],
+    columns: Columns,
+    *,
+    on_clock: bool = False,
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Summed:
+    """CSV or Parquet files summed in constant memory.
 
     Args:
         paths: files of one kind, together one trace.
         columns: which columns hold what.
+        on_clock: count from a whole 10 s of the log's clock, so that parts add up, in place of
+            the first arrival.
         folder: where the temporary copy goes; None: the system's temporary folder.
 
     Raises:
@@ -83,7 +123,7 @@ def profile_files(
             bad, refused = columns.open(db, paths)
             log = _Log(db, columns.time is not None)
             sink.step("profile", "adding up")
-            whole, drift = _whole(log, bad)
+            whole, origin, drift = _whole(log, bad, on_clock)
         except duckdb.Error as error:
             raise _unreadable(paths, error) from error
         finally:
@@ -103,17 +143,7 @@ def profile_files(
         )
         for p, digest in zip(paths, digests, strict=True)
     ]
-    return finish(
-        whole,
-        format_id=columns.format,
-        grain_ns=columns.grain_ns,
-        files=files,
-        refused=refused,
-        missing=columns.missing(),
-        notes=list(columns.notes),
-        drift=drift,
-        reference=reference,
-    )
+    return Summed(whole, origin, drift, columns, files, refused)
 
 
 def _limits(db: DuckDBPyConnection, room: Path) -> None:
@@ -132,13 +162,15 @@ def _unreadable(paths: Sequence[Path], error: Exception) -> UsageError:
     )
 
 
-def _whole(log: _Log, bad: int) -> tuple[Partial, Drift]:
+def _whole(log: _Log, bad: int, on_clock: bool) -> tuple[Partial, int | None, Drift]:
     n, first, last, top_i, top_o = log.row(
         "select count(*), min(ts), max(ts), coalesce(max(i), 0), coalesce(max(o), 0) from log"
     )
     if not log.timed or n == 0:
         first = last = None
     origin = first or 0
+    if on_clock:
+        origin -= origin % (WINDOW_S * NS_PER_S)
     seconds, gaps, middle = EMPTY, None, None
     if first is not None:
         seconds = _histogram(log, f"(ts - {origin}) // {NS_PER_S}", "ts")
@@ -148,7 +180,7 @@ def _whole(log: _Log, bad: int) -> tuple[Partial, Drift]:
     whole = Partial(
         n=n,
         bad=bad,
-        first_ns=None if first is None else 0,
+        first_ns=None if first is None else first - origin,
         last_ns=None if first is None else last - origin,
         inputs=_histogram(log, "i", "i"),
         outputs=_histogram(log, "o", "o"),
@@ -158,7 +190,8 @@ def _whole(log: _Log, bad: int) -> tuple[Partial, Drift]:
         gaps=gaps,
         windows=_windows(log, origin, last) if both else None,
     )
-    return whole, _drift(log, middle, first, last, n)
+    drift = _drift(log, middle, first, last, n)
+    return whole, None if first is None else origin, drift
 
 
 def _histogram(log: _Log, value: str, column: str) -> Histogram:

@@ -8,14 +8,14 @@ exactly only if the parts follow each other in time, and are given up (null) if 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from seatrial.core.units import NS_PER_S
 from seatrial.trace.table import Ints
 from seatrial.workload.lengths import Floats
-from seatrial.workload.pressure import Windows
+from seatrial.workload.pressure import WINDOW_S, Windows
 from seatrial.workload.profile import Distribution
 
 PER_DECADE = 2303  # bins of 0.1 % each: ln(10) / 0.001
@@ -190,6 +190,28 @@ def merge(a: Partial, b: Partial) -> Partial:
         seconds=add_histograms(a.seconds, b.seconds),
         gaps=gaps,
         windows=_add_windows(a.windows, b.windows),
+    )
+
+
+def moved(part: Partial, seconds: int, *, windows: bool = True) -> Partial:
+    """The same part counted from an origin that lies ``seconds`` earlier.
+
+    Windows of 10 s move only by whole windows; ``windows=False`` leaves them where they are.
+    """
+
+    def later(moment: int | None) -> int | None:
+        return None if moment is None else moment + seconds * NS_PER_S
+
+    sums = part.windows
+    if sums is not None and windows:
+        place = sums.place + seconds // WINDOW_S
+        sums = replace(sums, place=place, span_s=sums.span_s + seconds)
+    return replace(
+        part,
+        first_ns=later(part.first_ns),
+        last_ns=later(part.last_ns),
+        seconds=Histogram(part.seconds.values + seconds, part.seconds.counts),
+        windows=sums,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from seatrial import trace
+from seatrial.core.errors import UsageError
 from seatrial.core.progress import Progress
 from seatrial.trace.rows import TokenCounter
 from seatrial.trace.servegen import is_servegen
@@ -19,7 +20,8 @@ from seatrial.trace.source import expand
 from seatrial.workload.clients import profile_clients
 from seatrial.workload.columns import recognise
 from seatrial.workload.fingerprint import fingerprint
-from seatrial.workload.outofcore import profile_files
+from seatrial.workload.outofcore import profile_files, sum_files
+from seatrial.workload.partfile import PartFile, part_file
 from seatrial.workload.pressure import Reference
 from seatrial.workload.profile import Fingerprint
 from seatrial.workload.tokenizer import Tokenizer
@@ -60,3 +62,27 @@ def profile(
     if isinstance(count, Tokenizer):
         return msgspec.structs.replace(found, notes=[*found.notes, *count.notes()])
     return found
+
+
+def partial(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    format: str | None = None,
+    mapping: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> PartFile:
+    """Sums of one part of a trace, to be merged with others by ``partfile.merge_files``.
+
+    Raises:
+        UsageError: as ``trace.load``; or no flat CSV or Parquet.
+    """
+    files = expand(paths)
+    columns = recognise(files, mapping or {}) if format in _FLAT_FORMATS else None
+    if columns is None:
+        raise UsageError(
+            "parts are made of flat CSV and Parquet with token counts only: sessions and prefixes "
+            "need whole requests",
+            where=files[0].name,
+            remedy="profile all files of this format in one go",
+        )
+    return part_file(sum_files(files, columns, on_clock=True, progress=progress))

@@ -84,10 +84,12 @@ def arrivals_of(whole: Partial, grain_ns: int) -> Arrivals | None:
     gaps, n = whole.gaps, whole.n
     grain = Grain(max(grain_ns, 1), _batches(gaps) if gaps is not None else 1)
     fine = gaps is not None and grain.ns <= span / (n - 1)
-    spread = {f"{s}s": _dispersions(whole.seconds, s, grain, n, span) for s in SCALES_S}
+    spread = {
+        f"{s}s": _dispersions(whole.seconds, s, grain, n, (span, whole.last_ns)) for s in SCALES_S
+    }
     naive = None if gaps is None else _cv(gaps)
     minute = _binned(whole.seconds, 60)
-    bins = span // (60 * NS_PER_S) + 1
+    bins = whole.last_ns // (60 * NS_PER_S) + 1  # the first arrival lies in second 0
     mean = n / bins
     last = int(minute.counts[-1]) if int(minute.values[-1]) == bins - 1 else 0
     full = minute.counts[:-1] if last else minute.counts
@@ -133,11 +135,12 @@ def _dense(bins: Histogram, length: int) -> list[int]:
 
 
 def _dispersions(
-    seconds: Histogram, width: int, grain: Grain, n: int, span: int
+    seconds: Histogram, width: int, grain: Grain, n: int, ends: tuple[int, int]
 ) -> tuple[float | None, float | None]:
+    span, last = ends
     if not grain.shows(width * NS_PER_S, n, span):
         return None, None
-    bins = span // (width * NS_PER_S) + 1
+    bins = last // (width * NS_PER_S) + 1
     binned = _binned(seconds, width)
     full = binned.counts[binned.values < bins - 1]
     return dispersion(binned.counts, bins), dispersion(full, bins - 1) if len(full) else None

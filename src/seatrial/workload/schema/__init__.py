@@ -28,10 +28,12 @@ def _schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
 def generate() -> dict[str, str]:
     """File name -> text, for every schema of this package."""
     from seatrial.workload.fingerprint import Fingerprint
+    from seatrial.workload.partfile import PartFile
 
     made = {
         "workload-1.json": _schema(Workload, "seatrial/workload/1"),
         "profile-1.json": _schema(Fingerprint, "seatrial/profile/1"),
+        "profile-partial-1.json": _schema(PartFile, "seatrial/profile-partial/1"),
     }
     return {name: json.dumps(schema, indent=2) + "\n" for name, schema in made.items()}
 
