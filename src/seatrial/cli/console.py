@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from seatrial.cli.errors import clean
+from seatrial.cli.errors import clean, json_text
 
 _STYLES = {
     "feasible": "green",
@@ -129,10 +129,7 @@ class Console:
     def document(self, value: Any) -> None:
         """The one JSON document of ``--json``; nothing without it. NaN and infinity are null."""
         if self.as_json:
-            import msgspec
-
-            data = msgspec.json.format(msgspec.json.encode(value), indent=2)
-            self._out.write(data.decode() + "\n")
+            self._out.write(json_text(value, self._out, indent=2) + "\n")
             self._out.flush()
 
     def line(self, text: str = "", *, style: str | None = None) -> None:

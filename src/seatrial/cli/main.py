@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from seatrial._version import __version__
-from seatrial.cli.errors import clean, report
+from seatrial.cli.errors import clean, report, whole
 from seatrial.core.errors import PrerequisiteError, SeatrialError, UsageError
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script; ends the process with the exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _as_interrupt)
+    whole((sys.stdout, sys.stderr))
     sys.exit(run(tokens))
 
 

@@ -1,0 +1,73 @@
+"""What is printed stays printable: any file name, any terminal's encoding, any server's answer."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.cli.console import Console
+from seatrial.cli.errors import json_text, report
+from seatrial.core.errors import EngineError, UsageError
+
+
+def _stream(encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_file_name_that_is_no_utf8_is_reported(
+    as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = UsageError("not recognised", where="\udcff.csv", remedy="rename it")
+    assert report(error, as_json=as_json) == 2
+    text = capsys.readouterr().err
+    assert "xff.csv" in text
+    if as_json:
+        assert json.loads(text)["where"] == "\\xff.csv"
+
+
+def test_control_characters_above_ascii_are_escaped_in_json() -> None:
+    hostile = "a\x9b31m\x7fb\u202ec 盛"
+    text = json_text({"a": hostile}, _stream("utf-8"))
+    assert json.loads(text) == {"a": hostile}
+    assert not set(text) & set("\x9b\x7f\u202e")
+    assert "盛" in text
+
+
+def test_json_for_a_terminal_without_utf8_is_ascii_and_loses_nothing() -> None:
+    value = {"a": "é 盛 😀"}
+    text = json_text(value, _stream("ascii"))
+    assert text.isascii()
+    assert json.loads(text) == value
+
+
+def test_a_document_with_a_file_name_that_is_no_utf8_is_printed() -> None:
+    out = io.StringIO()
+    Console(as_json=True, stdout=out, stderr=io.StringIO()).document({"file": ["\udcff"]})
+    assert json.loads(out.getvalue()) == {"file": ["\\xff"]}
+
+
+def test_what_a_server_sent_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    report(EngineError("x" * 100_000, remedy="look"), as_json=False)
+    assert len(capsys.readouterr().err) < 5000
+
+
+@pytest.mark.parametrize("flag", [[], ["--json"]])
+def test_a_terminal_that_knows_ascii_only_is_no_defect(tmp_path: Path, flag: list[str]) -> None:
+    rows = "".join(f"{i * 0.5},{100 + i},{i % 9}\n" for i in range(40))
+    trace = tmp_path / "t.csv"
+    trace.write_text("arrival,input_tokens,output_tokens\n" + rows)
+    done = subprocess.run(
+        [sys.executable, "-m", "seatrial", "profile", str(trace), *flag],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
