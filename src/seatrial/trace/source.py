@@ -117,9 +117,13 @@ def expand(paths: str | Path | Sequence[str | Path]) -> list[Path]:
         if path.is_dir():
             hits = sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
         elif path.exists():
-            hits = [path]
+            hits = [_regular(path)]
         else:
             hits = matches(path)
+        if not hits and path.is_dir():
+            raise UsageError(
+                "no file in this folder", where=str(item), remedy="give the folder that holds them"
+            )
         if not hits:
             raise UsageError(
                 "no such trace file",
@@ -128,6 +132,17 @@ def expand(paths: str | Path | Sequence[str | Path]) -> list[Path]:
             )
         found.extend(hits)
     return found
+
+
+def _regular(path: Path) -> Path:
+    """A pipe or a device can be read once, or has no end; a trace is read more than once."""
+    if not path.is_file():
+        raise UsageError(
+            "not a regular file: a trace is read more than once, which a pipe or a device is not",
+            where=str(path),
+            remedy="write it to a file first, and give that file",
+        )
+    return path
 
 
 def matches(pattern: Path) -> list[Path]:

@@ -166,7 +166,10 @@ def _csv(path: Path, mapping: dict[str, str]) -> Columns | None:
     if set(chosen) - {"arrival", "arrival_unit", "input_tokens", "output_tokens"}:
         return None  # sessions and labels need whole requests
     time = chosen.get("arrival")
-    kind, unit, grain = _time_type(head, time, chosen.get("arrival_unit"))
+    row = _first_row(head)
+    if row is None:
+        return None
+    kind, unit, grain = _time_type(head, row, time, chosen.get("arrival_unit"))
     compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")
     return Columns(
         format=found,
@@ -189,14 +192,23 @@ def _guessed(kind: str, unit: str, chosen: dict[str, str], found: str) -> bool:
     return found == "generic" and plain
 
 
-def _time_type(head: Head, time: str | None, unit: str | None) -> tuple[str, str, int]:
-    """(DuckDB's type, unit of a number, grain in ns) of the time column, from the first row."""
+def _first_row(head: Head) -> list[str] | None:
+    """The first row after the header; None where it is no CSV (a field without end)."""
     import csv
 
+    lines = head.data.decode("utf-8", "replace").splitlines()[1:2]
+    try:
+        return next(csv.reader(lines), [])
+    except csv.Error:
+        return None
+
+
+def _time_type(
+    head: Head, row: list[str], time: str | None, unit: str | None
+) -> tuple[str, str, int]:
+    """(DuckDB's type, unit of a number, grain in ns) of the time column, from the first row."""
     if time is None:
         return "VARCHAR", "s", 1
-    lines = head.data.decode("utf-8", "replace").splitlines()[1:2]
-    row = next(csv.reader(lines), [])
     place = head.header.index(time)
     text = row[place].strip() if place < len(row) else ""
     try:
