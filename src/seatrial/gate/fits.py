@@ -16,8 +16,8 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.pool import Pool, pool
-from seatrial.model import memory
+from seatrial.gate.pool import Pool, at_least, pool
+from seatrial.model import ModelInfo, memory
 from seatrial.model.memory import Band
 
 
@@ -206,7 +206,7 @@ def memory_kv_cache(case: Case) -> Iterator[Finding]:
 
 def need_per_sequence(case: Case, tokens: int) -> Band | None:
     """Cache bytes of one sequence on one rank; null for a cache type that is not known."""
-    model = case.loaded
+    model = cached_model(case)
     element = memory.kv_element_bytes(case.spec.requires.kv_cache_dtype or case.set.kv_dtype)
     if model is None or element is None:
         return None
@@ -220,6 +220,23 @@ def need_per_sequence(case: Case, tokens: int) -> Band | None:
     return Band(lower=tight, best=best, upper=max(full, tight))
 
 
+def cached_model(case: Case) -> ModelInfo | None:
+    """The model as the engine caches it. vLLM before 0.7.1 kept a latent as full heads, padded
+    to 256 (its release notes: "10x more memory capacity"): 13,360 tokens of DeepSeek-V2 on eight
+    80 GB devices (deepseek-ai/DeepSeek-V2#83), where the latent would hold far more."""
+    model = case.loaded
+    if model is None or case.engine != "vllm" or at_least(case, "0.7.1"):
+        return model
+    heads = model.shape.heads or 1
+    cache = [
+        msgspec.structs.replace(g, kind="full", heads=heads, key_dim=256, value_dim=256)
+        if g.kind == "latent"
+        else g
+        for g in model.cache
+    ]
+    return msgspec.structs.replace(model, cache=cache)
+
+
 def frees_windows(case: Case) -> bool | None:
     """Whether the engine gives back what has left a sliding window: vLLM's hybrid manager since
     0.10, SGLang's and llama.cpp's separate window caches; null where it is not known."""
@@ -230,11 +247,12 @@ def frees_windows(case: Case) -> bool | None:
 
 def _fitting(case: Case, room: int) -> int:
     """Longest single sequence that fits in this much cache on this placement."""
-    if case.loaded is None:
+    model = cached_model(case)
+    if model is None:
         return 0
     element = memory.kv_element_bytes(case.spec.requires.kv_cache_dtype or case.set.kv_dtype)
     return memory.fitting_tokens(
-        case.loaded, max(room, 0), tp=case.tp, pp=case.pp, element_bytes=element or 2.0
+        model, max(room, 0), tp=case.tp, pp=case.pp, element_bytes=element or 2.0
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
+from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
 
@@ -407,12 +408,17 @@ def _gone_later(case: Case, name: str) -> Fact | None:
     return fact if fact is not None and fact.value in ("removed", "absent", "plugin") else None
 
 
-def registered(case: Case, name: str) -> Fact | None:
-    """What the engine's registry says of a class, under whichever of its names."""
+def class_names(case: Case, name: str) -> list[str]:
+    """A class under all of its names; MLC-LLM and TGI list model types."""
     from seatrial.model.names import gguf_name, hf_name
 
-    family = case.model.model_type if case.model else None  # MLC-LLM and TGI list model types
-    names = [n for n in dict.fromkeys([name, hf_name(name), gguf_name(name), family]) if n]
+    family = case.model.model_type if case.model else None
+    return [n for n in dict.fromkeys([name, hf_name(name), gguf_name(name), family]) if n]
+
+
+def registered(case: Case, name: str) -> Fact | None:
+    """What the engine's registry says of a class, under whichever of its names."""
+    names = class_names(case, name)
     facts = [f for n in names if (f := case.known.get("architecture", n))]
     if not facts and case.engine == "ollama":  # its GGUF support is that of its llama.cpp
         core = case.known.other("llama.cpp")
@@ -420,8 +426,38 @@ def registered(case: Case, name: str) -> Fact | None:
     return facts[0] if facts else None
 
 
+def _never_there(case: Case, name: str) -> str | None:
+    """For a version whose registry was not read: what newer readings say of it. A class that the
+    next reading lacks too, or that a reading of this version or a newer one still lacked, was
+    not there (a class that has come and gone leaves a row of its own)."""
+    later, version = case.known.later, case.version
+    if case.known.exact or later is None or version is None:
+        return None
+    if case.known.get("architecture", "TransformersForCausalLM") is not None:
+        return None  # a generic class may run it
+    names = class_names(case, name)
+    found = [f for n in names if (f := later.get("architecture", n, layer=case.known.layer))]
+    if not found:
+        known = later.knows("architecture") and case.engine not in {"ollama", "mlc-llm", "tgi"}
+        generic = later.get("architecture", "TransformersForCausalLM")
+        if not known or generic is not None:
+            return None
+        return f"{later.resolved}, the next version read, does not have it either"
+    since = case.known.first_seen("architecture", names)
+    lacking = case.known.last_reading_before("architecture", since) if since else None
+    if lacking is None or order.key(version) > order.key(lacking):
+        return None
+    return f"{lacking}, read, did not have it; {since} does"
+
+
 def _unregistered(case: Case, name: str) -> Finding:
     """Absence has three readings: refused, a generic class, or a registry that was not read."""
+    if (why := _never_there(case, name)) is not None:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{name} is not in {case.engine} {case.version}: {why}",
+            remedy="an engine or a version whose registry has it",
+        )
     if not case.known.complete("architecture"):
         return Finding(
             verdict=Verdict.UNKNOWN,

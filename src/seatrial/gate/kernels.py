@@ -56,10 +56,11 @@ def kind(case: Case) -> str | None:
 
 
 def applies(mark: int, capability: int) -> bool:
-    """Whether ``smNN`` in an exclusion means this GPU: up to Hopper a floor that is missing
-    (all of that generation and older), on Blackwell one family, or one chip if it ends in 1."""
+    """Whether ``smNN`` in an exclusion means this GPU: up to Hopper a floor that is missing (all
+    of that generation and older, or up to that very capability where it does not end in 0), on
+    Blackwell one family, or one chip if it ends in 1."""
     if mark < 100:
-        return capability // 10 <= mark // 10
+        return capability <= mark if mark % 10 else capability // 10 <= mark // 10
     return capability == mark if mark % 10 else capability // 10 == mark // 10
 
 
@@ -71,6 +72,8 @@ def marked(case: Case, stem: str) -> Iterator[tuple[Fact, bool]]:
         return
     for fact, holds in case.known.history("excludes"):
         head, plus, mark = fact.subject.rpartition("+sm")
+        if fact.value == "ended":  # a later row: somebody showed that it works again
+            continue
         if plus and head == stem and mark.isdigit() and applies(int(mark), capability):
             yield fact, holds
 
@@ -130,14 +133,14 @@ def _family_specific(case: Case, capability: int) -> Finding | None:
 
 
 def _stems(case: Case) -> list[str]:
-    family, names = kind(case), []
+    family, names = kind(case), ["engine"]
     if case.architecture:
         names.append(case.architecture)
     if family:
         names += [f"{family}_moe"] if case.moe else [f"{family}_dense"]
         names.append(family)
-    if case.quant is not None and case.quant.method != family:
-        names.append(case.quant.method)
+    if case.quant is not None:
+        names += [n for n in (case.quant.method, case.quant.scheme) if n not in names]
     return names
 
 

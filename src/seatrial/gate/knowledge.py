@@ -121,6 +121,19 @@ class Knowledge:
         ]
         return now + past
 
+    def first_seen(self, predicate: str, subjects: list[str]) -> str | None:
+        """The oldest version of which a hand-entered row names one of these subjects."""
+        rows = self._store.documented(self.engine, predicate)
+        found = [f.since for f in rows if f.since and f.subject in subjects]
+        return min(found, key=order.key, default=None)
+
+    def last_reading_before(self, predicate: str, version: str) -> str | None:
+        """The newest version below this one whose whole registry was read by hand: one that is
+        the beginning of more than one row."""
+        rows = [f.since for f in self._store.documented(self.engine, predicate) if f.since]
+        read = {v for v in rows if rows.count(v) > 3 and order.key(v) < order.key(version)}
+        return max(read, key=order.key, default=None)
+
     def latest(self, predicate: str) -> list[Fact]:
         """Facts as of the engine's last version, whichever version is judged: what is said of a
         project and not of a release."""

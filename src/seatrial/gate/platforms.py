@@ -269,31 +269,51 @@ _GLIBC = {
 @constraint(
     "glibc_too_old",
     asks="Does the host's C library satisfy the wheel's tag?",
-    needs="hardware.os or this host's glibc, the wheel's manylinux tag",
+    needs="hardware.os or this host's glibc, the wheel's manylinux tag, its PyTorch, "
+    "fact requires glibc",
     verdicts=("conditional",),
     remedy="the official container image, or a newer distribution",
 )
 def glibc_too_old(case: Case) -> Finding | None:
-    have, wheel = _host_glibc(case), case.known.artefact
-    tag = re.search(r"manylinux_2_(\d+)", wheel or "")
-    if have is None or tag is None or case.candidate.endpoint:
+    have, (need, what, facts) = _host_glibc(case), _needed_glibc(case)
+    if have is None or need is None or case.candidate.endpoint:
         return None
-    need = int(tag.group(1))
     numbers = {"glibc": f"2.{have}", "needs": f"2.{need}"}
     if have >= need:
         return Finding(
             verdict=Verdict.FEASIBLE,
             numbers=dict(numbers),
-            says=f"glibc 2.{have} satisfies the wheel's 2.{need}",
+            facts=facts,
+            says=f"glibc 2.{have} satisfies the 2.{need} of {what}",
         )
     return Finding(
         verdict=Verdict.CONDITIONAL,
         numbers=dict(numbers),
-        says=f"the wheel of {case.engine} {case.version or ''} is built for glibc 2.{need}, the "
+        facts=facts,
+        says=f"{what} of {case.engine} {case.version or ''} is built for glibc 2.{need}, the "
         f"host has 2.{have}: it cannot be installed there",
         remedy="the official container image (the driver still has to be new enough), or a newer "
         "distribution",
     )
+
+
+def _needed_glibc(case: Case) -> tuple[int | None, str, list[Fact]]:
+    """The highest of: the wheel's tag, what is documented of the build for this target, and the
+    PyTorch it pins (its wheels are tagged manylinux_2_28 from 2.7 on, 2014 before)."""
+    found: list[tuple[int, str, list[Fact]]] = []
+    tag = re.search(r"manylinux_2_(\d+)", case.known.artefact or "")
+    if tag is not None and not (case.engine == "vllm" and case.target.on_cpu):
+        found.append((int(tag.group(1)), "the wheel", []))  # on a CPU it is another wheel
+    own = case.known.get("requires", "glibc:cpu" if case.target.on_cpu else "glibc")
+    own = own if own is not None and own.source.kind != "metadata" else None
+    minor = re.match(r"2\.(\d+)", str(own.value)) if own else None
+    if own and minor:
+        found.append((int(minor.group(1)), "the released build", [own]))
+    torch = case.known.get("requires", "torch")
+    pinned = re.match(r"==(\d+)\.(\d+)", str(torch.value)) if torch else None
+    if torch and pinned and (int(pinned.group(1)), int(pinned.group(2))) >= (2, 7):
+        found.append((28, f"PyTorch {torch.value}", [torch]))
+    return max(found, key=lambda f: f[0], default=(None, "", []))
 
 
 def _host_glibc(case: Case) -> int | None:

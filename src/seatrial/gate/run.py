@@ -32,6 +32,7 @@ from seatrial.gate import (
     operations,
     platforms,
     precisions,
+    states,
     topology,
 )
 from seatrial.gate.candidate import every_engine, resolve, unique_ids
@@ -58,6 +59,7 @@ _ORDER = (
     precisions,
     topology,
     fits,
+    states,
     layers_fit,
     lengths,
     conflicts,

@@ -16,7 +16,7 @@ from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.formats import registered
 from seatrial.hardware import link_gb_s
-from seatrial.model import memory
+from seatrial.model import ModelInfo, memory
 
 _SLOW = {"ethernet-1g": 0.125, "ethernet-10g": 1.25}
 
@@ -166,7 +166,7 @@ def _escape(case: Case, what: str, numbers: dict[str, int | None]) -> Finding:
             remedy=f"PP {ranks} (no speculative decoding with it); TP {fewer} on {fewer} of the "
             "devices if it fits; llama.cpp with split-mode layer takes any number of GPUs",
         )
-    if fewer > 1 and case.pp == 1 and not case.set.tp_stated:
+    if fewer > 1 and case.pp == 1 and (not case.set.tp_stated or _holds_weights(case, fewer)):
         return Finding(
             verdict=Verdict.CONDITIONAL,
             numbers=dict(numbers),
@@ -181,6 +181,12 @@ def _escape(case: Case, what: str, numbers: dict[str, int | None]) -> Finding:
         says=what,
         remedy=f"TP {fewer}; llama.cpp with split-mode layer",
     )
+
+
+def _holds_weights(case: Case, ranks: int) -> bool:
+    """Whether the weights surely fit on so many of the devices."""
+    gpu, band = case.target.gpu, memory.weight_bytes(case.loaded) if case.loaded else None
+    return gpu is not None and band is not None and band.upper < 0.8 * ranks * gpu.memory_bytes
 
 
 def largest_dividing(case: Case, limit: int) -> int:
@@ -257,9 +263,19 @@ def cut_blocks(case: Case, tp: int) -> Iterator[tuple[str, int, float, int]]:
         widths.append(("shared expert intermediate size", shape.shared_expert_intermediate))
     if shape.intermediate and (not shape.experts or shape.dense_layers):
         widths.append(("intermediate size", shape.intermediate))
+    if quant.scheme != "mxfp4" and not any("attn" in n or "attention" in n for n in quant.skipped):
+        widths.append(("attention output", _attention_width(model)))
     for name, width in widths:
         if width and (width % tp or (width // tp) % unit):
             yield name, width, width / tp, unit
+
+
+def _attention_width(model: ModelInfo) -> int | None:
+    """Inputs of the output projection, which tensor parallelism cuts by rows; null for a latent,
+    whose value heads have a width of their own."""
+    if any(g.kind == "latent" for g in model.cache):
+        return None
+    return (model.shape.heads or 0) * (model.shape.head_dim or 0) or None
 
 
 @constraint(
