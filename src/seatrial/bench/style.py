@@ -15,7 +15,7 @@ import msgspec
 
 from seatrial.core.errors import EngineError
 from seatrial.engines import RunningEngine
-from seatrial.engines.http import Reply, call, connection
+from seatrial.engines.http import Reply, call, connection, read_body
 from seatrial.loadgen.body import PATHS, BodyStyle, Sampling, make_body
 
 _RENAMES: dict[str, dict[str, str]] = {
@@ -114,8 +114,8 @@ class Caller:
         path = prefix + PATHS[self.route]
         try:
             link.request("POST", path, body=body, headers=self._headers())
-            link.getresponse().read(1 << 20)
-            if link.sock is None:
+            _, wrong = read_body(link.getresponse(), 1 << 20, time.monotonic() + _TIMEOUT_S)
+            if link.sock is None or wrong:
                 return False
             time.sleep(_CLOSES_WITHIN_S)
             readable, _, _ = select.select([link.sock], [], [], 0)
@@ -140,7 +140,8 @@ class Caller:
             count = value.get("prompt_eval_count")
         if not isinstance(count, int):
             raise EngineError(
-                f"the server does not say how many tokens a prompt has (status {reply.status})",
+                f"the server does not say how many tokens a prompt has: status {reply.status} "
+                f"{reply.error} {reply.text()[:200]}".rstrip(),
                 where=self.engine.base_url + PATHS[self.route],
                 unchanged="no load was sent",
                 remedy="exact prompts need usage.prompt_tokens; look at the server's log",

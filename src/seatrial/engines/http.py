@@ -7,6 +7,7 @@ load generator has its own client; this one is for health, settings, metrics, pr
 from __future__ import annotations
 
 import http.client
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from seatrial.core.errors import EngineError, UsageError
 MAX_BODY_BYTES = 16 << 20
 MAX_LINE_BYTES = 4 << 20
 
+_ENDLESS = "the answer did not end in time"
 _NETWORK = (OSError, http.client.HTTPException)
 
 
@@ -94,24 +96,42 @@ def call(
 
     Args:
         body: bytes as they are, anything else as JSON.
+        timeout_s: of the whole call: an answer that comes drop by drop and has no end is given up.
         limit_bytes: what comes beyond it is dropped and named in ``error``.
     """
     link, prefix = connection(base_url, timeout_s)
     data, sent = _encode(body, headers)
+    deadline = time.monotonic() + timeout_s
     try:
         link.request(method, prefix + path, body=data, headers=sent)
         answer = link.getresponse()
-        got = answer.read(limit_bytes + 1)
+        got, error = read_body(answer, limit_bytes, deadline)
         return Reply(
-            status=answer.status,
-            body=got[:limit_bytes],
+            status=answer.status if error != _ENDLESS else 0,
+            body=got,
             headers={k.lower(): v for k, v in answer.getheaders()},
-            error="answer too large" if len(got) > limit_bytes else "",
+            error=error,
         )
     except _NETWORK as error:
         return Reply(status=0, body=b"", error=f"{type(error).__name__}: {error}")
     finally:
         link.close()
+
+
+def read_body(
+    answer: http.client.HTTPResponse, limit_bytes: int, deadline: float
+) -> tuple[bytes, str]:
+    """(the body up to the limit, what is wrong with it). A socket's timeout is for one piece; the
+    deadline is for all of them."""
+    got = bytearray()
+    while len(got) <= limit_bytes:
+        piece = answer.read1(min(1 << 16, limit_bytes + 1 - len(got)))
+        if not piece:
+            return bytes(got), ""
+        got += piece
+        if time.monotonic() > deadline:
+            return bytes(got[:limit_bytes]), _ENDLESS
+    return bytes(got[:limit_bytes]), "answer too large"
 
 
 def get(base_url: str, path: str, *, timeout_s: float = 10.0) -> Reply:
@@ -141,7 +161,13 @@ def upload(base_url: str, path: str, file: BinaryIO, size: int) -> Reply:
 class Stream:
     """A server-sent stream being read; closing it is how a client cancels."""
 
-    def __init__(self, link: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
+    def __init__(
+        self,
+        link: http.client.HTTPConnection,
+        answer: http.client.HTTPResponse,
+        deadline: float = math.inf,
+    ) -> None:
+        self._deadline = deadline
         self.status = answer.status
         self.error = ""
         self.done = False
@@ -157,6 +183,9 @@ class Stream:
                 self.error = f"{type(error).__name__}: {error}"
                 return
             if not line:
+                return
+            if time.monotonic() > self._deadline:
+                self.error = _ENDLESS
                 return
             if line.startswith(b"data:"):
                 event = Event(time.monotonic_ns(), line[5:].strip())
@@ -181,6 +210,9 @@ class Stream:
 def stream(base_url: str, path: str, body: Any, *, timeout_s: float = 120.0) -> Iterator[Stream]:
     """POST and read the answer as server-sent events; leaving the block drops the connection.
 
+    Args:
+        timeout_s: of one silence; the whole stream may take ten times as long.
+
     Raises:
         EngineError: no HTTP answer at all.
     """
@@ -196,7 +228,7 @@ def stream(base_url: str, path: str, body: Any, *, timeout_s: float = 120.0) -> 
                 where=base_url + path,
                 remedy="look whether the engine is alive, and at the end of its log",
             ) from error
-        yield Stream(link, answer)
+        yield Stream(link, answer, time.monotonic() + 10 * timeout_s)
     finally:
         link.close()
 

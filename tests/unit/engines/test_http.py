@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -15,11 +17,15 @@ from seatrial.engines.start import has_content
 
 class _Server(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        if self.path == "/endless":
+            return self._drip()
         self._answer(b"x" * 100_000 if self.path == "/big" else b'{"a": 1}')
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path == "/stream":
+        if self.path == "/endless":
+            self._drip()
+        elif self.path == "/stream":
             self._answer(b': ping\n\ndata: {"n": 1}\n\nevent: x\ndata: no json\n\ndata: [DONE]\n\n')
         elif self.path == "/cut":
             self.send_response(200)
@@ -28,6 +34,14 @@ class _Server(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b'data: {"n": 1}\n\n')
         else:
             self._answer(body)
+
+    def _drip(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(500):
+                self.wfile.write(b"data: x\n")
+                time.sleep(0.02)
 
     def _answer(self, body: bytes) -> None:
         self.send_response(404 if self.path == "/none" else 200)
@@ -106,3 +120,17 @@ def test_what_is_no_address_is_bad_input(address: str) -> None:
 )
 def test_a_role_is_no_content(chunk: object, expected: bool) -> None:
     assert has_content(chunk) is expected
+
+
+def test_an_answer_without_end_is_given_up_though_it_never_falls_silent(base: str) -> None:
+    begun = time.monotonic()
+    reply = client.call(base, "GET", "/endless", timeout_s=0.3)
+    assert time.monotonic() - begun < 3
+    assert not reply.ok
+    assert "did not end" in reply.error
+
+
+def test_a_stream_without_end_is_given_up(base: str) -> None:
+    with client.stream(base, "/endless", {}, timeout_s=0.05) as stream:
+        assert len(list(stream.events())) < 200
+        assert "did not end" in stream.error
