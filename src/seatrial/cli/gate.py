@@ -123,6 +123,15 @@ def _question(
             concurrency=concurrency,
         )
         return spec, Path.cwd(), None
+    extra = {"gpu": gpu, "engine": engines, "context": context, "concurrency": concurrency}
+    extra |= {"count": count if count != 1 else None}
+    given = [f"--{name}" for name, value in extra.items() if value]
+    if given:
+        raise UsageError(
+            f"a workload file and {', '.join(given)} were given: the file says that already",
+            where="seatrial gate",
+            remedy="--what-if gpu=l4, --what-if context_tokens=65536 ... change what it says",
+        )
     loaded = stage.load(path)
     traffic = None
     if loaded.spec.traffic is not None and loaded.spec.traffic.trace is not None:

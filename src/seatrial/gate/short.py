@@ -8,6 +8,7 @@ import msgspec
 
 from seatrial.core.errors import UsageError
 from seatrial.facts import ENGINES
+from seatrial.workload.check import require_sense
 from seatrial.workload.spec import CandidateSpec, Cpu, Hardware, Model, Requires, Workload
 
 _OTHER_LAYERS = {
@@ -69,11 +70,15 @@ def workload(
     context: int | None,
     concurrency: int | None,
 ) -> Workload:
-    """A workload for one question; without a GPU it is this machine's processor."""
+    """A workload for one question; without a GPU it is this machine's processor.
+
+    Raises:
+        UsageError: an engine that is none, or a count or length that is none.
+    """
     hardware = Hardware(gpu=gpu, count=count) if gpu else Hardware(cpu="auto")
     if gpu == "cpu":
         hardware = Hardware(cpu=Cpu())
-    return Workload(
+    asked = Workload(
         schema="seatrial/workload/1",
         name=Path(model).name or "question",
         model=Model(path=model),
@@ -81,3 +86,4 @@ def workload(
         requires=Requires(context_tokens=context, concurrency=concurrency),
         candidates=[candidate(e) for e in engines] or None,
     )
+    return require_sense(asked, where="seatrial gate", remedy="give a number above 0")

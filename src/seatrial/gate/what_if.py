@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from seatrial.core.errors import UsageError
+from seatrial.workload.check import require_sense
 from seatrial.workload.spec import CandidateSpec, Workload
 
 _HARDWARE = ("gpu", "count", "nodes", "interconnect", "driver", "memory_gb", "disk_gb_per_s")
@@ -42,7 +43,8 @@ def changed(spec: Workload, changes: list[str]) -> Workload:
     """The workload with every ``name=value`` applied.
 
     Raises:
-        UsageError: a change without ``=`` or with a name that means nothing here.
+        UsageError: a change without ``=``, with a name that means nothing here, or to a number
+            that makes no sense.
     """
     for change in changes:
         name, equals, text = change.partition("=")
@@ -54,7 +56,9 @@ def changed(spec: Workload, changes: list[str]) -> Workload:
                 remedy="for instance --what-if gpu=l4 --what-if tp=4",
             )
         spec = _apply(spec, name, _value(text.strip()))
-    return spec
+    if not changes:
+        return spec
+    return require_sense(spec, where="--what-if", remedy="give a value that the file could hold")
 
 
 def _apply(spec: Workload, name: str, value: Any) -> Workload:

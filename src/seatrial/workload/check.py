@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from seatrial.core.errors import UsageError
 from seatrial.workload.spec import Workload
 
 _WORDS = {
@@ -150,6 +151,18 @@ def sense_errors(spec: Workload) -> Errors:
         if share is not None and share > 1:
             errors.append(f"slo.{key}: is a share, from 0 to 1")
     return errors
+
+
+def require_sense(spec: Workload, *, where: str, remedy: str) -> Workload:
+    """The workload as it is, where it was not read from a file but put together.
+
+    Raises:
+        UsageError: with every contradiction and impossible number.
+    """
+    errors = sense_errors(spec)
+    if errors:
+        raise UsageError("; ".join(errors), where=where, remedy=remedy)
+    return spec
 
 
 _MAY_BE_ZERO = {

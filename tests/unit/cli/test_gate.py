@@ -142,3 +142,28 @@ def test_a_damaged_model_is_6(model: Path, capsys: pytest.CaptureFixture[str]) -
     (model / "model.safetensors").write_bytes(b"\xff" * 64)
     assert run(["gate", "--model", str(model), "--gpu", "l4", "--engine", "vllm"]) == 6
     assert "model.safetensors" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option", ["--count=0", "--count=-3", "--context=-1", "--context=0", "--concurrency=0"]
+)
+def test_a_count_that_is_none_is_bad_input(
+    option: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["gate", "--model", str(model), "--gpu", "h100-80gb", option]) == 2
+    assert "must be above 0" in capsys.readouterr().err
+
+
+def test_a_senseless_what_if_is_bad_input(
+    workload: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["gate", str(workload), "--what-if", "count=-2"]) == 2
+    assert "hardware.count" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--gpu=t4", "--engine=sglang", "--context=5", "--count=4"])
+def test_an_option_beside_a_file_is_not_silently_ignored(
+    option: str, workload: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["gate", str(workload), option]) == 2
+    assert "--what-if" in capsys.readouterr().err
