@@ -130,7 +130,7 @@ def _shared_width(keys: Keys) -> int | None:
     if direct := keys.integer("shared_expert_intermediate_size", "shared_intermediate_size"):
         return direct
     count = keys.integer("n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
-    width = _expert_width(keys)
+    width = keys.integer("moe_shared_expert_intermediate_size") or _expert_width(keys)
     return count * width if count and width else None
 
 

@@ -29,7 +29,16 @@ _EXACT = {
     "kimi_k2",
     "gpt_oss",
     "falcon",
+    "smollm3",
+    "olmo2",
+    "glm4_moe",
+    "qwen3_next",
+    "qwen3_5_text",
+    "qwen3_5_moe_text",
+    "nemotron_h",
 }
+_GATED = {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}
+"""Attention whose query projection also makes an output gate (transformers modeling files)."""
 _TWO_MATRICES = {
     "falcon",
     "RefinedWebModel",
@@ -47,6 +56,8 @@ _TWO_MATRICES = {
     "roberta",
     "xlm-roberta",
 }
+_ROUTER_BIAS = {"deepseek_v3", "kimi_k2", "glm4_moe"}
+"""Routers with a correction bias per expert (e_score_correction_bias)."""
 _FOUR_NORMS = {"gemma2", "gemma3_text", "gemma3"}
 
 
@@ -65,7 +76,9 @@ def estimate(keys: Keys, shape: Shape, outer: Keys) -> Parameters | None:
     attention, norms = _attention(keys, shape, family)
     for number, kind in enumerate(kinds or ["full"] * layers):
         if kind in {"state", "both"}:
-            linear += _mixer(keys, shape)
+            matrices, vectors = _mixer(keys, shape)
+            linear += matrices
+            other += vectors
         if kind not in {"state", "mlp"}:
             linear += attention
             other += norms
@@ -75,9 +88,9 @@ def estimate(keys: Keys, shape: Shape, outer: Keys) -> Parameters | None:
             experts += routed
             other += small
         other += _norms_per_layer(keys, family) * hidden
-    other += hidden
+    other += hidden * (2 if family == "falcon" else 1)  # the last norm, with its bias
     copies = 1 if shape.tied_embeddings else 2
-    draft = _draft(shape, attention, hidden)
+    draft = _draft(keys, shape, attention + norms, family)
     tower = _tower(outer)
     exact = family in _EXACT and kinds is not None
     return Parameters(
@@ -114,9 +127,11 @@ def _attention(keys: Keys, shape: Shape, family: str) -> tuple[int, int]:
         small += heads * dim + 2 * kv * dim
     if family == "gpt_oss":
         small += heads * dim + 2 * kv * dim + hidden + heads
-    if family.startswith(("qwen3", "gemma3")):
+    if family == "olmo2":  # norms over all heads at once
+        small += (heads + kv) * dim
+    elif family.startswith(("qwen3", "gemma3")) or keys.flag("use_qk_norm"):
         small += 2 * dim
-    if keys.flag("attn_output_gate"):
+    if keys.flag("attn_output_gate") or family in _GATED:
         matrices += hidden * heads * dim
     return matrices, small
 
@@ -135,21 +150,42 @@ def _latent(keys: Keys, hidden: int, heads: int, rank: int) -> tuple[int, int]:
     return matrices, rank + (low or 0)
 
 
-def _mixer(keys: Keys, shape: Shape) -> int:
-    """A recurrent layer's projections, near enough: in, out, gates, convolution."""
+def _mixer(keys: Keys, shape: Shape) -> tuple[int, int]:
+    """(projections, small vectors) of a recurrent layer."""
     hidden = shape.hidden or 0
     if values := keys.integer("linear_num_value_heads"):
-        dk, dv = keys.integer("linear_key_head_dim") or 0, keys.integer("linear_value_head_dim")
-        heads = keys.integer("linear_num_key_heads") or values
-        inner = values * (dv or dk)
-        return hidden * (2 * heads * dk + 2 * inner + 2 * values) + inner * hidden
+        return _delta_net(keys, hidden, values)
+    if (heads := keys.integer("mamba_num_heads")) and (width := keys.integer("mamba_head_dim")):
+        return _mamba2(keys, hidden, heads, heads * width)
     group = state_group(keys, shape, 1)
     if group is None or not group.conv_elements:
-        return 4 * hidden * hidden
+        return 4 * hidden * hidden, 0
     kernel = keys.integer("conv_kernel", "mamba_d_conv", "d_conv") or 4
     channels = group.conv_elements // max(kernel - 1, 1)
     inner = keys.integer("mamba_intermediate_size") or channels
-    return hidden * (channels + inner) + inner * hidden
+    return hidden * (channels + inner) + inner * hidden, 0
+
+
+def _delta_net(keys: Keys, hidden: int, values: int) -> tuple[int, int]:
+    """Gated DeltaNet: in (q, k, v, z, b, a), convolution, A, dt, norm, out
+    (transformers modeling_qwen3_next.py)."""
+    dk = keys.integer("linear_key_head_dim") or 0
+    dv = keys.integer("linear_value_head_dim") or dk
+    inner = values * dv
+    both = 2 * (keys.integer("linear_num_key_heads") or values) * dk
+    kernel = keys.integer("linear_conv_kernel_dim") or 4
+    matrices = hidden * (both + 2 * inner + 2 * values) + inner * hidden
+    return matrices, kernel * (both + inner) + 2 * values + dv
+
+
+def _mamba2(keys: Keys, hidden: int, heads: int, inner: int) -> tuple[int, int]:
+    """Mamba-2: in (z, x, B, C, dt), convolution with bias, A, D, dt, norm, out
+    (transformers modeling_nemotron_h.py)."""
+    states = (keys.integer("ssm_state_size") or 128) * (keys.integer("n_groups") or 1)
+    channels = inner + 2 * states
+    kernel = keys.integer("conv_kernel") or 4
+    matrices = hidden * (inner + channels + heads) + inner * hidden
+    return matrices, channels * (kernel + 1) + 3 * heads + inner
 
 
 def _has_feed_forward(keys: Keys, kind: str) -> bool:
@@ -169,12 +205,16 @@ def _feed_forward(keys: Keys, shape: Shape, number: int, family: str) -> tuple[i
     width = shape.expert_intermediate or wide
     routed = shape.experts * matrices * hidden * width
     small = hidden * shape.experts
-    if family in {"deepseek_v3", "kimi_k2"} or keys.text("topk_method") == "noaux_tc":
+    if family in _ROUTER_BIAS or keys.text("topk_method") == "noaux_tc":
         small += shape.experts
     if family == "gpt_oss":
         small += shape.experts * (1 + 2 * width + hidden)
     shared = matrices * hidden * (shape.shared_expert_intermediate or 0)
-    if shape.shared_expert_intermediate and family in {"qwen2_moe", "qwen3_next"}:
+    if shape.shared_expert_intermediate and family in {
+        "qwen2_moe",
+        "qwen3_next",
+        "qwen3_5_moe_text",
+    }:
         small += hidden
     return shared, routed, small
 
@@ -193,13 +233,16 @@ def _is_dense(keys: Keys, shape: Shape, number: int) -> bool:
     return step > 1 and (number + 1) % step != 0
 
 
-def _draft(shape: Shape, attention: int, hidden: int) -> int:
-    """A multi-token prediction layer: one decoder layer and a projection of two states to one."""
+def _draft(keys: Keys, shape: Shape, attention: int, family: str) -> int:
+    """Multi-token prediction: decoder layers, a projection of two states to one, three norms, and
+    an input table and a head of its own (the tensors of DeepSeek-V3's and GLM-4.5's last layer)."""
     if not shape.draft_layers:
         return 0
-    wide = shape.expert_intermediate or shape.intermediate or 0
-    feed = 3 * hidden * wide * (shape.experts or 1)
-    return shape.draft_layers * (attention + feed + 2 * hidden * hidden)
+    hidden, layers = shape.hidden or 0, shape.layers or 1
+    dense, routed, small = _feed_forward(keys, shape, layers, family)
+    tables = 2 * (shape.vocabulary or 0) * hidden
+    layer = attention + dense + routed + small + 2 * hidden * hidden + 5 * hidden
+    return shape.draft_layers * (layer + tables)
 
 
 def _tower(outer: Keys) -> int:

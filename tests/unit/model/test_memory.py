@@ -1,4 +1,4 @@
-"""KV bytes per token and weight bytes against published values, exactly.
+"""KV bytes per token against published values, exactly (weights: test_weights.py).
 
 ``source`` is where the figure stands; dimensions are those of the published config.json.
 """
@@ -424,56 +424,6 @@ def test_a_latent_is_kept_whole_on_every_rank_and_heads_are_repeated(tmp_path: P
     grouped = _model(tmp_path / "b", KV_PER_TOKEN[1][1])
     assert memory.kv_bytes(grouped, 1000, tp=8) * 8 == memory.kv_bytes(grouped, 1000)
     assert memory.kv_bytes(grouped, 1000, tp=16) == memory.kv_bytes(grouped, 1000, tp=8)
-
-
-PARAMETERS: list[tuple[str, dict[str, Any], int]] = [
-    ("Llama-3.1-8B", KV_PER_TOKEN[1][1], 8_030_261_248),
-    ("Llama-2-7B", KV_PER_TOKEN[0][1], 6_738_415_616),
-    ("Llama-3.3-70B", KV_PER_TOKEN[4][1], 70_553_706_496),
-    ("Mistral-7B-v0.3", KV_PER_TOKEN[2][1], 7_248_023_552),
-    ("Mixtral-8x7B", KV_PER_TOKEN[3][1], 46_702_792_704),
-    ("Qwen2.5-7B", KV_PER_TOKEN[13][1], 7_615_616_512),
-    ("Qwen2.5-72B", KV_PER_TOKEN[5][1], 72_706_203_648),
-    ("Qwen3-8B", KV_PER_TOKEN[8][1], 8_190_735_360),
-    ("Qwen3-32B", KV_PER_TOKEN[9][1], 32_762_123_264),
-    ("Qwen3-30B-A3B", KV_PER_TOKEN[10][1], 30_532_122_624),
-    ("Qwen3-235B-A22B", KV_PER_TOKEN[11][1], 235_093_634_560),
-    ("Qwen3-Coder-480B", KV_PER_TOKEN[12][1], 480_154_875_392),
-    ("Phi-4", KV_PER_TOKEN[14][1], 14_659_507_200),
-    ("gpt-oss-20b", KV_PER_TOKEN[21][1], 20_914_757_184),
-    ("gpt-oss-120b", KV_PER_TOKEN[20][1], 116_829_156_672),
-    ("DeepSeek-V3", KV_PER_TOKEN[16][1], 671_026_419_200),
-    ("Gemma-2-9B", {**KV_PER_TOKEN[24][1], "tie_word_embeddings": True}, 9_241_705_984),
-]
-
-
-@pytest.mark.parametrize(("name", "config", "want"), PARAMETERS, ids=[r[0] for r in PARAMETERS])
-def test_parameters_from_dimensions(
-    name: str, config: dict[str, Any], want: int, tmp_path: Path
-) -> None:
-    """The counts that the publishers' safetensors headers add up to."""
-    model = _model(tmp_path, config)
-    assert model.parameters is not None
-    assert model.parameters.exact
-    assert model.parameters.total == want, name
-
-
-@pytest.mark.parametrize(
-    ("name", "config", "gib"),
-    [
-        ("Llama-3.1-8B", KV_PER_TOKEN[1][1], 14.96),
-        ("Llama-3.3-70B", KV_PER_TOKEN[4][1], 131.42),
-        ("Phi-4", KV_PER_TOKEN[14][1], 27.31),
-        ("Mistral-7B-v0.3", KV_PER_TOKEN[2][1], 13.50),
-        ("Qwen3-8B", KV_PER_TOKEN[8][1], 15.26),
-        ("Qwen3-30B-A3B", KV_PER_TOKEN[10][1], 56.87),
-    ],
-)
-def test_weight_bytes(name: str, config: dict[str, Any], gib: float, tmp_path: Path) -> None:
-    """KAITO model_catalog.yaml, GiB with two decimals."""
-    band = memory.weight_bytes(_model(tmp_path, config))
-    assert band is not None
-    assert round(band.best / GIB, 2) == gib, name
 
 
 def test_awq_is_six_bits_over_all_and_not_four(tmp_path: Path) -> None:

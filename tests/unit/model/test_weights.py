@@ -1,0 +1,121 @@
+"""Weights against published values, exactly: parameters, index totals, sizes of files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from seatrial.model import ModelInfo, memory, read
+
+GIB = 1 << 30
+DATA = Path(__file__).resolve().parents[2] / "data" / "model"
+PUBLISHED = yaml.safe_load((DATA / "published.yaml").read_text())
+
+
+def _model(folder: Path, name: str, **more: Any) -> ModelInfo:
+    body = {"torch_dtype": "bfloat16", **PUBLISHED[name]["config"], **more}
+    (folder / "config.json").write_text(json.dumps(body))
+    return read(folder)
+
+
+def test_there_are_enough_models_of_every_kind_of_attention() -> None:
+    assert len(PUBLISHED) >= 45
+    assert all(row["source"] for row in PUBLISHED.values())
+
+
+@pytest.mark.parametrize("name", list(PUBLISHED))
+def test_parameters_from_dimensions(name: str, tmp_path: Path) -> None:
+    count = _model(tmp_path, name).parameters
+    assert count is not None
+    assert count.exact
+    assert count.total == PUBLISHED[name]["parameters"], PUBLISHED[name]["source"]
+
+
+INDEX_TOTALS = {
+    "Llama-3.1-8B": (16_060_522_496, "model.safetensors.index.json total_size (HF course text)"),
+    "Qwen2.5-7B": (15_231_233_024, "model.safetensors.index.json total_size"),
+    "Mistral-7B-v0.1": (14_483_464_192, "index total_size of Mistral-7B-Instruct-v0.2"),
+    "Qwen2.5-32B": (65_527_752_704, "tensor bytes of 17 shards (NVFlare stress study)"),
+    "Qwen2.5-14B": (29_540_067_328, "payload bytes of 14B (NVFlare stress study)"),
+    "Gemma-2-9B": (18_483_411_968, "index total_size of gemma-2-9b-it"),
+    "Qwen3-Next-80B-A3B": (159_348_782_592, "2 x parameters of Qwen3-Coder-Next, all BF16"),
+}
+
+
+@pytest.mark.parametrize("name", list(INDEX_TOTALS))
+def test_weight_bytes_are_the_total_of_the_published_index(name: str, tmp_path: Path) -> None:
+    band = memory.weight_bytes(_model(tmp_path, name))
+    assert band is not None
+    assert band.best == INDEX_TOTALS[name][0], INDEX_TOTALS[name][1]
+
+
+CATALOG = {  # kaito-project/kaito@056b8280 presets/workspace/models/model_catalog.yaml, modelFileSize
+    "Llama-3.1-8B": 14.96,
+    "Llama-3.3-70B": 131.42,
+    "Phi-4": 27.31,
+    "Phi-3-mini": 7.12,
+    "Phi-4-mini": 7.15,
+    "Mistral-7B-v0.3": 13.50,
+    "Qwen3-8B": 15.26,
+    "Qwen3-30B-A3B": 56.87,
+    "Qwen2.5-7B": 14.19,
+    "Qwen2.5-14B": 27.51,
+    "Qwen2.5-32B": 61.03,
+    "Nemotron-Nano-9B-v2": 16.56,
+    "Nemotron-3-Nano-30B-A3B": 58.82,
+}
+
+
+@pytest.mark.parametrize("name", list(CATALOG))
+def test_file_sizes_of_a_catalogue(name: str, tmp_path: Path) -> None:
+    band = memory.weight_bytes(_model(tmp_path, name))
+    assert band is not None
+    assert round(band.best / GIB, 2) == CATALOG[name]
+
+
+def test_a_draft_layer_to_the_last_element(tmp_path: Path) -> None:
+    """GLM-4.5-Air: 110,468,824,832 in the Hub's total, its MTP layer included (kvfit)."""
+    body = {
+        "model_type": "glm4_moe",
+        "hidden_size": 4096,
+        "num_hidden_layers": 46,
+        "num_attention_heads": 96,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "intermediate_size": 10944,
+        "moe_intermediate_size": 1408,
+        "n_routed_experts": 128,
+        "n_shared_experts": 1,
+        "num_experts_per_tok": 8,
+        "first_k_dense_replace": 1,
+        "attention_bias": True,
+        "use_qk_norm": False,
+        "vocab_size": 151552,
+        "tie_word_embeddings": False,
+        "num_nextn_predict_layers": 1,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(body))
+    count = read(tmp_path).parameters
+    assert count is not None
+    assert count.total + count.draft == 110_468_824_832
+
+
+def test_the_two_parts_of_deepseek_v3(tmp_path: Path) -> None:
+    """The Hub counts 684,531,386,000: the main model, the MTP layer and 41,540,496 scales
+    (of the 41,555,600 float32 elements 15,104 are router biases, which both parts hold)."""
+    count = _model(tmp_path, "DeepSeek-V3").parameters
+    assert count is not None
+    assert count.total + count.draft + 41_540_496 == 684_531_386_000
+
+
+def test_deepseek_v3_in_fp8_with_its_draft_layer(tmp_path: Path) -> None:
+    """641.30 GiB in the repository (KAITO catalogue)."""
+    quant = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    model = _model(tmp_path, "DeepSeek-V3", quantization_config=quant)
+    band = memory.weight_bytes(model, draft=True)
+    assert band is not None
+    assert band.best / GIB == pytest.approx(641.30, rel=0.003)
