@@ -56,6 +56,8 @@ _TWO_MATRICES = {
     "roberta",
     "xlm-roberta",
 }
+_SHARED_GATE = {"qwen2_moe", "qwen3_next", "qwen3_5_moe_text"}
+"""A gate of one output before the shared expert."""
 _ROUTER_BIAS = {"deepseek_v3", "kimi_k2", "glm4_moe"}
 """Routers with a correction bias per expert (e_score_correction_bias)."""
 _FOUR_NORMS = {"gemma2", "gemma3_text", "gemma3"}
@@ -210,11 +212,7 @@ def _feed_forward(keys: Keys, shape: Shape, number: int, family: str) -> tuple[i
     if family == "gpt_oss":
         small += shape.experts * (1 + 2 * width + hidden)
     shared = matrices * hidden * (shape.shared_expert_intermediate or 0)
-    if shape.shared_expert_intermediate and family in {
-        "qwen2_moe",
-        "qwen3_next",
-        "qwen3_5_moe_text",
-    }:
+    if shape.shared_expert_intermediate and family in _SHARED_GATE:
         small += hidden
     return shared, routed, small
 

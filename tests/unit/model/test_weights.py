@@ -53,7 +53,7 @@ def test_weight_bytes_are_the_total_of_the_published_index(name: str, tmp_path: 
     assert band.best == INDEX_TOTALS[name][0], INDEX_TOTALS[name][1]
 
 
-CATALOG = {  # kaito-project/kaito@056b8280 presets/workspace/models/model_catalog.yaml, modelFileSize
+CATALOG = {  # modelFileSize in kaito@056b8280 presets/workspace/models/model_catalog.yaml
     "Llama-3.1-8B": 14.96,
     "Llama-3.3-70B": 131.42,
     "Phi-4": 27.31,
