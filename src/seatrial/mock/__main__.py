@@ -113,7 +113,8 @@ async def serve(args: argparse.Namespace, options: Options, log: TruthLog) -> No
 
 def _end_with_stdin() -> None:
     """Whoever started us holds the other end: when it is gone, so are we, also after kill -9."""
-    sys.stdin.buffer.read()
+    while os.read(0, 64):  # not sys.stdin: its lock, held here, would stop the interpreter's end
+        pass
     os._exit(0)
 
 
