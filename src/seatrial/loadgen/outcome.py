@@ -41,6 +41,10 @@ class Outcome(msgspec.Struct, kw_only=True):
     text: str = ""
 
 
+MOST_TOKENS = 1 << 40
+"""More tokens than one request can have."""
+
+
 def take(outcome: Outcome, stamp: int, said: Said) -> None:
     """Enter one event."""
     if said.kinds:
@@ -66,8 +70,16 @@ def mark_first(outcome: Outcome, stamp: int, kinds: int) -> None:
 
 
 def take_usage(outcome: Outcome, usage: Usage) -> None:
-    """Enter the server's token counts."""
-    outcome.input_tokens = usage.input_tokens
-    outcome.output_tokens = usage.output_tokens
+    """Enter the server's token counts; one that can be none is left out and named."""
+    outcome.input_tokens = _count(outcome, usage.input_tokens)
+    outcome.output_tokens = _count(outcome, usage.output_tokens)
     if usage.cached_tokens is not None:
-        outcome.cached_tokens = usage.cached_tokens
+        outcome.cached_tokens = _count(outcome, usage.cached_tokens)
+
+
+def _count(outcome: Outcome, value: int | None) -> int | None:
+    if value is None or 0 <= value <= MOST_TOKENS:
+        return value
+    if "wrong_usage" not in outcome.findings:
+        outcome.findings.append("wrong_usage")
+    return None
