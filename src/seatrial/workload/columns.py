@@ -88,7 +88,9 @@ class Columns:
             [f"({c} is null or {c} between 0 and {1 << 40})" for c in ("i", "o")]
             + (["ts is not null"] if self.time is not None else [])
         )
-        found = db.execute(f"select count(*) - count(*) filter ({good}) from raw").fetchone()
+        found = db.execute(
+            f"select (select count(*) from raw) - (select count(*) from raw where {good})"
+        ).fetchone()
         bad = int(found[0]) if found else 0
         db.execute("create view log as select * from raw" + (f" where {good}" if bad else ""))
         return bad

@@ -1,13 +1,14 @@
 """Fingerprints of logs that do not fit into memory: DuckDB does the passes, sums come back.
 
 A CSV is parsed once into a columnar file in a temporary folder; Parquet is read where it lies.
-Then a handful of aggregations run over single columns on all cores, and arrivals come back in
-slices of at most ``SLICE`` rows. Memory is bounded by DuckDB's limit and one slice, whatever the
-size of the log. What needs whole requests (prefixes, sessions) is not done here.
+Then a handful of aggregations run over single columns on all cores, and what goes by time comes
+back in slices of at most ``SLICE`` arrivals (one minute at least), ``THREADS`` of them at once.
+Memory is bounded by DuckDB's limit and those slices, whatever the size of the log. What needs whole requests (prefixes, sessions) is not done here.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,15 +24,17 @@ from seatrial.core.units import NS_PER_S
 from seatrial.trace.source import file_sha256
 from seatrial.trace.table import SourceFile
 from seatrial.workload.columns import Columns
-from seatrial.workload.partial import Gaps, Histogram, Partial, add_gaps, gaps_of
+from seatrial.workload.partial import Histogram, Partial
 from seatrial.workload.pressure import WINDOW_S, Reference, Windows
 from seatrial.workload.profile import Drift, Fingerprint, Refused
+from seatrial.workload.slices import MINUTE_NS, Joined, join, read_slice, spans
 from seatrial.workload.whole import finish
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SLICE = 4_000_000
+SLICE = 2_000_000
+THREADS = min(4, len(os.sched_getaffinity(0)))  # more would not bound memory
 MEMORY_LIMIT = "800MB"
 EMPTY = Histogram(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
@@ -150,6 +153,7 @@ def _limits(db: DuckDBPyConnection, room: Path) -> None:
     db.execute(f"set memory_limit='{MEMORY_LIMIT}'")
     db.execute("set temp_directory=" + "'" + str(room).replace("'", "''") + "'")
     db.execute("set preserve_insertion_order=false")
+    db.execute("set parquet_metadata_cache=true")  # slices read the same footers again
     db.execute("set enable_progress_bar=false")
 
 
@@ -171,27 +175,38 @@ def _whole(log: _Log, bad: int, on_clock: bool) -> tuple[Partial, int | None, Dr
     origin = first or 0
     if on_clock:
         origin -= origin % (WINDOW_S * NS_PER_S)
-    seconds, gaps, middle = EMPTY, None, None
-    if first is not None:
-        seconds = _histogram(log, f"(ts - {origin}) // {NS_PER_S}", "ts")
-        gaps, middle = _gaps(log, seconds, origin, n)
     exact = "i * o" if top_i * top_o < 1 << 62 else "i::hugeint * o"
     cross, both = log.row(f"select coalesce(sum({exact}), 0), count(i + o) from log")
+    inputs, outputs = _histogram(log, "i", "i"), _histogram(log, "o", "o")
+    joint = _joint(log) if both else {}
+    joined = None if first is None else _in_slices(log, origin, last, n)
+    windows = None
+    if both:
+        windows = _untimed(log) if joined is None else joined.windows
     whole = Partial(
         n=n,
         bad=bad,
         first_ns=None if first is None else first - origin,
         last_ns=None if first is None else last - origin,
-        inputs=_histogram(log, "i", "i"),
-        outputs=_histogram(log, "o", "o"),
-        joint=_joint(log) if both else {},
+        inputs=inputs,
+        outputs=outputs,
+        joint=joint,
         cross=int(cross),
-        seconds=seconds,
-        gaps=gaps,
-        windows=_windows(log, origin, last) if both else None,
+        seconds=EMPTY if joined is None else joined.seconds,
+        gaps=None if joined is None else joined.gaps,
+        windows=windows,
     )
-    drift = _drift(log, middle, first, last, n)
-    return whole, None if first is None else origin, drift
+    return whole, None if first is None else origin, _drift(joined, whole)
+
+
+def _in_slices(log: _Log, origin: int, last: int, n: int) -> Joined:
+    """Everything that goes by time, slices side by side on ``THREADS`` cores."""
+    minutes = _histogram(log, f"(ts - {origin}) // {MINUTE_NS}", "ts")
+    with ThreadPoolExecutor(THREADS) as pool:
+        slices = pool.map(
+            lambda span: read_slice(log.db, origin, span, n // 2), spans(minutes, SLICE)
+        )
+        return join(list(slices), (last - origin) / NS_PER_S)
 
 
 def _histogram(log: _Log, value: str, column: str) -> Histogram:
@@ -213,64 +228,33 @@ def _joint(log: _Log) -> dict[tuple[int, int], int]:
     return {(int(a), int(b)): int(c) for a, b, c in rows}
 
 
-def _windows(log: _Log, origin: int, last: int | None) -> Windows:
-    width = WINDOW_S * NS_PER_S
-    window = f"(ts - {origin}) // {width}" if last is not None else "0"
+def _untimed(log: _Log) -> Windows:
+    """One window of all requests, where there are no times."""
     got = log.arrays(
-        f"select ({window})::bigint w, count(*)::double, sum(i)::double, sum(i::double * i), "
+        "select count(*)::double, sum(i)::double, sum(i::double * i), "
         "sum(o)::double, sum(o::double * i), sum(o::double * o) from log "
-        "where i is not null and o is not null group by w order by w"
+        "where i is not null and o is not null"
     )
-    place, n, i, ii, o, oi, oo = (np.asarray(column) for column in got)
-    span_s = 0.0 if last is None else (last - origin) / NS_PER_S
-    return Windows(place.astype(np.int64), n, i, ii, o, oi, oo, span_s)
+    n, i, ii, o, oi, oo = (np.asarray(column) for column in got)
+    return Windows(np.zeros(1, dtype=np.int64), n, i, ii, o, oi, oo, 0.0)
 
 
-def _gaps(log: _Log, seconds: Histogram, origin: int, n: int) -> tuple[Gaps, int | None]:
-    """Gaps over slices of time, each sorted here; and the arrival at place n // 2."""
-    whole: Gaps | None = None
-    end, done, middle = None, 0, None
-    for low, high in _slices(seconds):
-        (stamps,) = log.arrays(
-            f"select ts - {origin} from log where ts >= {origin + low * NS_PER_S} "
-            f"and ts < {origin + high * NS_PER_S}"
-        )
-        stamps = np.ascontiguousarray(stamps, dtype=np.int64)
-        if len(stamps) == 0:
-            continue
-        if np.any(stamps[1:] < stamps[:-1]):
-            stamps.sort()
-        if done <= n // 2 < done + len(stamps):
-            middle = int(stamps[n // 2 - done]) + origin
-        part = gaps_of(stamps)
-        whole = part if whole is None else add_gaps(whole, part, int(stamps[0]) - (end or 0))
-        end, done = int(stamps[-1]), done + len(stamps)
-    assert whole is not None
-    return whole, middle
-
-
-def _slices(seconds: Histogram) -> list[tuple[int, int]]:
-    """Ranges of whole seconds with at most ``SLICE`` arrivals each (one second at least)."""
-    ends = np.cumsum(seconds.counts)
-    out, start, base = [], 0, 0
-    while start < len(ends):
-        stop = max(start + 1, int(np.searchsorted(ends, base + SLICE, side="right")))
-        out.append((int(seconds.values[start]), int(seconds.values[stop - 1]) + 1))
-        start, base = stop, int(ends[stop - 1])
-    return out
-
-
-def _drift(log: _Log, middle: int | None, first: int | None, last: int | None, n: int) -> Drift:
+def _drift(joined: Joined | None, whole: Partial) -> Drift:
     """Second half over first, cut at the arrival in the middle."""
-    if middle is None or first is None or last is None or n < 4:
+    n, first, last = whole.n, whole.first_ns, whole.last_ns
+    if joined is None or joined.middle is None or first is None or last is None or n < 4:
         return Drift(rate=None, input_mean=None, output_mean=None)
-    means = log.row(
-        f"select avg(i) filter (ts < {middle}), avg(i) filter (ts >= {middle}), "
-        f"avg(o) filter (ts < {middle}), avg(o) filter (ts >= {middle}) from log"
-    )
-    ratio = [b / a if a and b is not None else None for a, b in (means[:2], means[2:])]
-    half = n // 2
+    a, b = joined.halves
+    half, middle = n // 2, joined.middle
     rate = None
     if middle > first and last > middle:
         rate = ((n - half) / (last - middle)) / (half / (middle - first))
-    return Drift(rate=rate, input_mean=ratio[0], output_mean=ratio[1])
+    return Drift(
+        rate=rate,
+        input_mean=_ratio(b.i, b.n_i, a.i, a.n_i),
+        output_mean=_ratio(b.o, b.n_o, a.o, a.n_o),
+    )
+
+
+def _ratio(above: int, n_above: int, below: int, n_below: int) -> float | None:
+    return (above / n_above) / (below / n_below) if below and n_above else None
