@@ -3,7 +3,8 @@
 A CSV is parsed once into a columnar file in a temporary folder; Parquet is read where it lies.
 Then a handful of aggregations run over single columns on all cores, and what goes by time comes
 back in slices of at most ``SLICE`` arrivals (one minute at least), ``THREADS`` of them at once.
-Memory is bounded by DuckDB's limit and those slices, whatever the size of the log. What needs whole requests (prefixes, sessions) is not done here.
+Memory is bounded by DuckDB's limit and those slices, whatever the size of the log. What needs
+whole requests (prefixes, sessions) is not done here.
 """
 
 from __future__ import annotations
