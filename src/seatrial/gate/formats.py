@@ -421,8 +421,8 @@ def registered(case: Case, name: str) -> Fact | None:
     names = class_names(case, name)
     facts = [f for n in names if (f := case.known.get("architecture", n))]
     if not facts and case.engine == "ollama":  # its GGUF support is that of its llama.cpp
-        core = case.known.other("llama.cpp")
-        facts = [f for n in names if (f := core.get("architecture", n))]
+        core = case.known.core()
+        facts = [f for n in names if core and (f := core.get("architecture", n))]
     return facts[0] if facts else None
 
 
@@ -438,7 +438,10 @@ def _never_there(case: Case, name: str) -> str | None:
     names = class_names(case, name)
     found = [f for n in names if (f := later.get("architecture", n, layer=case.known.layer))]
     if not found:
-        known = later.knows("architecture") and case.engine not in {"ollama", "mlc-llm", "tgi"}
+        known = later.knows("architecture") and case.engine not in {"mlc-llm", "tgi"}
+        if case.engine == "ollama":
+            core = case.known.core(later)
+            known = core is not None and not any(core.get("architecture", n) for n in names)
         generic = later.get("architecture", "TransformersForCausalLM")
         if not known or generic is not None:
             return None

@@ -85,9 +85,14 @@ class Knowledge:
         closed = fact.state == "documented" and fact.until is not None
         return not closed and not (fact.state == "extracted" and self.exact)
 
-    def other(self, engine: str) -> Knowledge:
-        """The newest that is known of another engine, on which this one is built."""
-        return Knowledge(self._store, engine, None, None, self.today)
+    def core(self, facts: FactSet | None = None) -> Knowledge | None:
+        """llama.cpp at the build that this version of Ollama carries; null if that is not known.
+        From 0.30 on its build file pins it; 0.20 (April 2026) is later than b6500."""
+        own = facts or self.facts
+        pin = own.get("requires", "llama.cpp") if own is not None else None
+        late = self.version is None or order.key(self.version) >= order.key("0.20.0")
+        build = str(pin.value) if pin else "b6500" if late else None
+        return Knowledge(self._store, "llama.cpp", build, None, self.today) if build else None
 
     def supports(self, feature: str) -> Fact | None:
         """The ``supports`` fact of a feature: a "no" for this version outweighs a "yes" that

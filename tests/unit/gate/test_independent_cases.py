@@ -12,7 +12,11 @@ import pytest
 import yaml
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
-CASES = yaml.safe_load((DATA / "independent.yaml").read_text())
+CASES = {
+    name: case
+    for file in ("independent.yaml", "independent-2.yaml")
+    for name, case in yaml.safe_load((DATA / file).read_text()).items()
+}
 
 
 @pytest.mark.parametrize("name", list(CASES))
