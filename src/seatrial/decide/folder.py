@@ -109,8 +109,9 @@ def load_trial(folder: Path) -> TrialFiles:
     hashes: dict[str, str] = {}
 
     def take(name: str, kind: type[Any]) -> Any:
+        found = read(folder / name, kind)  # first: it says what is missing
         hashes[name] = sha256_file(folder / name)
-        return read(folder / name, kind)
+        return found
 
     cells, places = [], {}
     for path in sorted((folder / "cells").glob("*/*/cell.json")):

@@ -15,7 +15,7 @@ import msgspec
 from seatrial.bench.cell import Cell
 from seatrial.core.errors import IntegrityError, PrerequisiteError, UsageError
 from seatrial.gate.table import GateTable
-from seatrial.store.artifact import read
+from seatrial.store.artifact import read, refuse_newer
 
 Document = dict[str, Any]
 MAX_JSON_BYTES = 64 << 20
@@ -103,6 +103,7 @@ def document(path: Path) -> Document | None:
     except NotADirectoryError:
         return None
     try:
+        refuse_newer(path, data)
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from error

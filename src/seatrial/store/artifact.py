@@ -16,6 +16,8 @@ from seatrial.core.ids import sha256_bytes
 from seatrial.store.atomic import write_bytes
 
 T = TypeVar("T")
+NEWEST_SCHEMA = 1
+"""The highest version number of a schema that this seatrial writes and reads."""
 
 
 def encode(value: Any) -> bytes:
@@ -35,7 +37,7 @@ def read(path: Path, kind: type[T]) -> T:
 
     Raises:
         PrerequisiteError: the file is not there (the stage that makes it has not run).
-        IntegrityError: it is there and is not a ``kind``.
+        IntegrityError: it is there and is not a ``kind``, or a newer seatrial wrote it.
     """
     try:
         data = path.read_bytes()
@@ -45,6 +47,7 @@ def read(path: Path, kind: type[T]) -> T:
             where=str(path),
             remedy="run the stage that makes it (seatrial run does all of them)",
         ) from None
+    refuse_newer(path, data)
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -54,3 +57,27 @@ def read(path: Path, kind: type[T]) -> T:
             unchanged="the file is left as it is",
             remedy="move it away and run the same command again: the stage is repeated",
         ) from error
+
+
+class _Head(msgspec.Struct):
+    schema: str | None = None
+
+
+def refuse_newer(path: Path, data: bytes) -> None:
+    """A file whose schema number is above ours means something we cannot know.
+
+    Raises:
+        IntegrityError: naming both numbers.
+    """
+    try:
+        schema = msgspec.json.decode(data, type=_Head).schema or ""
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return  # no object, or damaged: the reader of its kind says so
+    name, _, number = schema.rpartition("/")
+    if name.startswith("seatrial/") and number.isdecimal() and int(number[:9]) > NEWEST_SCHEMA:
+        raise IntegrityError(
+            f"{path.name} is of a newer schema ({schema}; this seatrial reads {NEWEST_SCHEMA})",
+            where=str(path),
+            unchanged="the file is left as it is",
+            remedy="read it with the seatrial that wrote it, or a newer one",
+        )

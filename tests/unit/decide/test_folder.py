@@ -108,3 +108,12 @@ def test_changed_requests_are_refused(make_trial: Any, tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(IntegrityError, match="not the file that was measured"):
         decide_folder(folder)
+
+
+def test_a_trial_without_its_workload_names_what_is_missing(
+    make_trial: Any, tmp_path: Path
+) -> None:
+    folder = make_trial({"a": 1.0}, requests=60, starts=2).write(tmp_path / "t")
+    (folder / "workload.resolved.json").unlink()
+    with pytest.raises(PrerequisiteError, match=r"workload\.resolved\.json is missing"):
+        decide_folder(folder)

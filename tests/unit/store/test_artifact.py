@@ -36,3 +36,10 @@ def test_a_damaged_artifact_is_an_integrity_error(tmp_path: Path, cut: int) -> N
 def test_a_missing_artifact_names_the_stage_to_run(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="thing.json is missing"):
         read(tmp_path / "thing.json", Thing)
+
+
+def test_an_artifact_of_a_newer_schema_is_refused_and_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "thing.json"
+    write(path, Thing(schema="seatrial/thing/2", n=3))
+    with pytest.raises(IntegrityError, match=r"newer schema \(seatrial/thing/2"):
+        read(path, Thing)
