@@ -16,12 +16,19 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from seatrial.core.errors import PrerequisiteError
+from seatrial.core.errors import PrerequisiteError, UsageError
 
 _TMP_SUFFIX = ".tmp"
+_NO_PLACE = (
+    PermissionError,
+    FileNotFoundError,
+    FileExistsError,
+    NotADirectoryError,
+    IsADirectoryError,
+)
 _passed = 0
 
 
@@ -58,6 +65,31 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def place_errors(path: Path) -> Iterator[None]:
+    """Turn "permission denied", "read-only" and a place that cannot be into a usage error.
+
+    Only around what touches ``path`` itself: elsewhere such an error means something else.
+    """
+    try:
+        yield
+    except _NO_PLACE as error:
+        raise _no_place(error, path) from error
+    except OSError as error:
+        if error.errno in (errno.EROFS, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP):
+            raise _no_place(error, path) from error
+        raise
+
+
+def _no_place(error: OSError, path: Path) -> UsageError:
+    return UsageError(
+        f"this place cannot be written to: {error.strerror}",
+        where=str(path),
+        unchanged="the previous content of that place; everything finished before it",
+        remedy="give a folder that exists and that you may write to",
+    )
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename inside ``folder`` survive a power cut."""
     fd = os.open(folder, os.O_RDONLY)
@@ -72,11 +104,13 @@ def write_bytes(path: Path, data: bytes) -> None:
 
     Raises:
         PrerequisiteError: the disk is full; the previous content is still there.
+        UsageError: the place cannot be written to.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with place_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     tmp = path.with_name(f".{path.name}.{os.getpid()}{_TMP_SUFFIX}")
     try:
-        with disk_errors(path):
+        with place_errors(path), disk_errors(path):
             with tmp.open("wb") as file:
                 half = len(data) // 2
                 file.write(data[:half])
@@ -89,7 +123,8 @@ def write_bytes(path: Path, data: bytes) -> None:
             sync_folder(path.parent)
         crash_point("after-rename")
     finally:
-        tmp.unlink(missing_ok=True)
+        with suppress(OSError):
+            tmp.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -100,14 +135,16 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     Raises:
         PrerequisiteError: the disk is full; ``path`` does not exist.
+        UsageError: the place cannot be written to.
         FileExistsError: ``path`` is there already; finished things are never overwritten.
     """
     if path.exists():
         raise FileExistsError(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path.parent)
     tmp = path.with_name(f".{path.name}.{os.getpid()}{_TMP_SUFFIX}")
-    tmp.mkdir()
+    with place_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(path.parent)
+        tmp.mkdir()
     try:
         with disk_errors(path):
             yield tmp

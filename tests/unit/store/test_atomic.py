@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.core.errors import UsageError
 from seatrial.store.atomic import remove_leftovers, whole_folder, write_bytes
 
 WRITER = """
@@ -93,3 +94,11 @@ def test_leftovers_of_a_living_process_are_left_alone(tmp_path: Path) -> None:
     dead.write_bytes(b"")
     assert remove_leftovers(tmp_path) == [dead]
     assert mine.exists()
+
+
+@pytest.mark.parametrize("place", ["file/x.json", "folder", "/proc/x.json", "n" * 300])
+def test_a_place_that_cannot_be_written_to_is_bad_input(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match="cannot be written to"):
+        write_bytes(tmp_path / place, b"1")
