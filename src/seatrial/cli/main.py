@@ -93,6 +93,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script; ends the process with the exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _as_interrupt)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123  closed by the caller
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     whole((sys.stdout, sys.stderr))
     sys.exit(run(tokens))
 

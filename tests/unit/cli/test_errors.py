@@ -71,3 +71,9 @@ def test_a_terminal_that_knows_ascii_only_is_no_defect(tmp_path: Path, flag: lis
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_defect(closed: str) -> None:
+    line = f"{sys.executable} -m seatrial trace formats {closed}"
+    assert subprocess.run(["sh", "-c", line], check=False, capture_output=True).returncode == 0
