@@ -78,6 +78,13 @@ def connection(base_url: str, timeout_s: float) -> tuple[http.client.HTTPConnect
             unchanged="nothing was sent",
             remedy="give it as http://HOST:PORT",
         )
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "the address holds a user name or password, which would stand in every report",
+            where=f"{parts.scheme}://***@{host}",
+            unchanged="nothing was sent",
+            remedy="give the address without it, and a key through an environment variable",
+        )
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(host, port, timeout=timeout_s), parts.path.rstrip("/")
 

@@ -134,3 +134,9 @@ def test_a_stream_without_end_is_given_up(base: str) -> None:
     with client.stream(base, "/endless", {}, timeout_s=0.05) as stream:
         assert len(list(stream.events())) < 200
         assert "did not end" in stream.error
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(UsageError, match="user name or password") as caught:
+        client.get("http://me:s3cret@127.0.0.1:1", "/")
+    assert "s3cret" not in str(caught.value)
