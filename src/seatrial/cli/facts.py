@@ -171,7 +171,13 @@ def diff(old: str, new: str, /, *, every: bool = False, json: Json = False) -> i
     store = load()
     sets = [store.engine(left, left_version), store.engine(right, right_version)]
     for facts in sets:
-        if not facts.exact and facts.resolved is not None:
+        if facts.resolved is None:
+            raise UsageError(
+                f"nothing was read of {facts.engine} {facts.version}, nor of an older version",
+                where=f"{old} {new}",
+                remedy=f"seatrial facts sync {facts.engine}=={facts.version}, or another version",
+            )
+        if not facts.exact:
             console.warn(f"{facts.engine} {facts.version} was not read: {facts.resolved} stands in")
     found = compare(*sets)
     console.document(found)

@@ -81,6 +81,10 @@ def slice_trace(
 
     if (minutes is None) == (requests is None):
         raise UsageError("one of --minutes and --requests is needed", remedy="give one of them")
+    if (requests is not None and requests < 1) or (minutes is not None and not minutes > 0):
+        raise UsageError(
+            "a slice of nothing", where="--minutes, --requests", remedy="give a number above 0"
+        )
     console = Console(as_json=json, quiet=quiet)
     source = traces.load(trace, format=format, progress=console.progress)
     if minutes is not None:

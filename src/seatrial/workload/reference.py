@@ -28,6 +28,8 @@ def reference(
         UsageError: an unknown GPU, a model that cannot be read or whose dimensions are missing,
             or one that does not fit beside its own KV cache.
     """
+    if count < 1:
+        raise UsageError("a count of GPUs below 1", where="--gpus", remedy="give 1 or more")
     if gpu is None and model_path is None:
         return None
     base = Reference()

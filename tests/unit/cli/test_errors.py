@@ -13,6 +13,7 @@ import pytest
 
 from seatrial.cli.console import Console
 from seatrial.cli.errors import json_text, report
+from seatrial.cli.main import run
 from seatrial.core.errors import EngineError, UsageError
 
 
@@ -77,3 +78,21 @@ def test_a_terminal_that_knows_ascii_only_is_no_defect(tmp_path: Path, flag: lis
 def test_a_closed_stream_is_no_defect(closed: str) -> None:
     line = f"{sys.executable} -m seatrial trace formats {closed}"
     assert subprocess.run(["sh", "-c", line], check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--requests=-5", "--requests=0", "--minutes=-1"])
+def test_a_slice_of_nothing_is_bad_input(option: str, tmp_path: Path) -> None:
+    trace, out = tmp_path / "t.csv", tmp_path / "s.csv"
+    trace.write_text("arrival,input_tokens,output_tokens\n0,1,1\n1,2,2\n2,2,2\n")
+    assert run(["trace", "slice", str(trace), "--out", str(out), option]) == 2
+    assert not out.exists()
+
+
+def test_a_version_of_which_nothing_was_read_is_not_called_a_loss() -> None:
+    assert run(["facts", "diff", "vllm==0.32.0", "vllm==abc"]) == 2
+
+
+def test_no_devices_are_bad_input(tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text("arrival,input_tokens,output_tokens\n0,1,1\n1,2,2\n")
+    assert run(["profile", str(trace), "--gpus", "0"]) == 2
