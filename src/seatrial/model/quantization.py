@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatrial.model.bounded import Keys
+from seatrial.model.bounded import Keys, damaged
 from seatrial.model.info import Quantization
 
 _PLAIN = {
@@ -31,7 +31,14 @@ _PLAIN = {
 
 
 def from_config(keys: Keys) -> Quantization | None:
-    """The scheme of a configuration's ``quantization_config`` or ``compression_config``."""
+    """The scheme of a configuration's ``quantization_config`` or ``compression_config``.
+
+    Raises:
+        IntegrityError: it is there and is no object: to read it as "not quantised" would be a lie.
+    """
+    for name in ("quantization_config", "compression_config"):
+        if not isinstance(keys.values.get(name), dict | None):
+            raise damaged(keys.path, f"{name} should be an object")
     own = keys.section("quantization_config", "compression_config")
     if own is None and (mlx := keys.section("quantization")):
         bits = mlx.number("bits") or 4.0
@@ -65,6 +72,8 @@ def _parse(own: Keys) -> Quantization:
             skipped=own.texts("llm_int8_skip_modules"),
         )
     bits = own.number("bits", "w_bit", "weight_bits") or 4.0
+    if not 0 < bits <= 32:
+        raise damaged(own.path, "the bits of a weight should lie in 1..32")
     group = own.integer("group_size", "q_group_size") if own.number("group_size") != -1 else None
     scheme = _PLAIN.get(method, method)
     if scheme == "w4a16" and bits == 8:

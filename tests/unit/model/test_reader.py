@@ -312,3 +312,14 @@ def test_nothing_there(tmp_path: Path) -> None:
         read(tmp_path / "absent")
     with pytest.raises(UsageError, match="no model"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    ["awq", [1], 4, {"quant_method": "awq", "bits": -4}, {"quant_method": "gptq", "bits": 99}],
+)
+def test_a_recipe_that_is_none_is_not_read_as_unquantised(tmp_path: Path, recipe: Any) -> None:
+    config = {"architectures": ["LlamaForCausalLM"], "quantization_config": recipe}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(IntegrityError):
+        read(tmp_path)
