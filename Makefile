@@ -39,7 +39,9 @@ $(ENGINE): | $(STAMP)
 demo-engine: $(ENGINE)
 
 demo: $(STAMP) $(MODEL) $(ENGINE)
-	$(DEMO_ENV) $(BIN)/seatrial run examples/chat-cpu/workload.yaml --out .demo/trials/chat-cpu
+	@# Exit 3 is "undecided": an honest end of a trial on a busy machine, with its dossier.
+	$(DEMO_ENV) $(BIN)/seatrial run examples/chat-cpu/workload.yaml --out .demo/trials/chat-cpu \
+	  || test $$? -eq 3
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests bench tools
