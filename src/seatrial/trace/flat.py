@@ -98,7 +98,7 @@ def _unit_of(value: object) -> str | None:
     """The unit of a whole file, settled by its first row; None while that row is no number."""
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return epoch_unit(number) or "s"
 
@@ -148,7 +148,7 @@ def _duration(record: Record, column: str | None, unit: str) -> int | None:
         raise ValueError(f"{column}: not a duration")
     try:
         return number_ns(value, unit)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(f"{column}: not a duration") from None
 
 
