@@ -105,8 +105,10 @@ def test_a_running_trial_is_followed_and_stopped(
     chromium.evaluate("window.confirm = () => true")
     chromium.evaluate("document.querySelector('main button:not(.sort)').click()")
     assert sleeper.wait(15) == -signal.SIGTERM
+    # The answer stands beside the button, until the page has seen that the run is over.
     chromium.until(
-        "document.querySelector('[role=status]:not(.now)')?.textContent.includes('stop')"
+        "[...document.querySelectorAll('[role=status]:not(.now), .verdict')]"
+        ".some((e) => e.textContent.toLowerCase().includes('stop'))"
     )
     clean(chromium, served.base)
 
