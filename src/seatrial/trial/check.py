@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from pathlib import Path
 
 from seatrial.core.errors import EngineError
 from seatrial.core.progress import Progress
 from seatrial.core.seeds import derive_seed
-from seatrial.engines import settings_for, start
 from seatrial.quality import Answers, QualityResult, collect, compare
-from seatrial.store import read, write, write_bytes
+from seatrial.store import read, write
 from seatrial.trial.candidate import TrialCandidate
 from seatrial.trial.folder import TrialFolder
+from seatrial.trial.started import started
 from seatrial.workload import Workload
 
 
@@ -56,24 +54,13 @@ def check_quality(
 
 def _collect(candidate: TrialCandidate, spec: Workload, path: Path, progress: Progress) -> Answers:
     progress.step("quality", f"{candidate.id}: asking the fixed prompts")
-    with tempfile.TemporaryDirectory(prefix="seatrial-quality-") as scratch:
-        log = Path(scratch) / "engine.log"
-        try:
-            with start(
-                candidate.spec,
-                artefact=candidate.artefact,
-                settings=settings_for(spec, candidate.spec),
-                log=log,
-                progress=progress,
-            ) as engine:
-                found = collect(
-                    engine,
-                    candidate=candidate.id,
-                    seed=derive_seed(spec.trial.seed, "quality"),
-                    progress=progress,
-                )
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                write_bytes(path.with_name(f"{candidate.id}.engine.log"), log.read_bytes())
+    log = path.with_name(f"{candidate.id}.engine.log")
+    with started(candidate, spec, keep_log=log, progress=progress) as engine:
+        found = collect(
+            engine,
+            candidate=candidate.id,
+            seed=derive_seed(spec.trial.seed, "quality"),
+            progress=progress,
+        )
     write(path, found)
     return found

@@ -6,23 +6,21 @@ engine is not installed here is left as the gate said, with the command that wou
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from pathlib import Path
 
 from seatrial.core.errors import EngineError, PrerequisiteError
 from seatrial.core.progress import Progress
 from seatrial.core.provenance import provenance
 from seatrial.core.verdict import Verdict
-from seatrial.engines import settings_for, start
 from seatrial.gate import GateTable
 from seatrial.probe import Finding, Findings, ProbeReport
 from seatrial.probe import run as probe
 from seatrial.probe.catalogue import required_ids
 from seatrial.probe.record import SCHEMA
-from seatrial.store import read, write, write_bytes
+from seatrial.store import read, write
 from seatrial.trial.candidate import TrialCandidate
 from seatrial.trial.folder import TrialFolder
+from seatrial.trial.started import started
 from seatrial.workload import Workload
 
 WORTH_A_PROBE = frozenset({Verdict.FEASIBLE, Verdict.DEGRADED, Verdict.UNKNOWN})
@@ -67,29 +65,19 @@ def _probe(
     candidate: TrialCandidate, spec: Workload, path: Path, progress: Progress
 ) -> ProbeReport:
     progress.step("probe", f"{candidate.id}: starting the engine")
-    with tempfile.TemporaryDirectory(prefix="seatrial-probe-") as scratch:
-        log = Path(scratch) / "engine.log"
-        try:
-            with start(
-                candidate.spec,
-                artefact=candidate.artefact,
-                settings=settings_for(spec, candidate.spec),
-                log=log,
+    log = path.with_name(f"{candidate.id}.engine.log")
+    try:
+        with started(candidate, spec, keep_log=log, progress=progress) as engine:
+            return probe(
+                engine,
+                spec,
+                candidate=candidate.id,
+                only=required_ids(spec),
+                seed=spec.trial.seed,
                 progress=progress,
-            ) as engine:
-                return probe(
-                    engine,
-                    spec,
-                    candidate=candidate.id,
-                    only=required_ids(spec),
-                    seed=spec.trial.seed,
-                    progress=progress,
-                )
-        except EngineError as error:
-            return _did_not_load(candidate, error)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                write_bytes(path.with_name(f"{candidate.id}.engine.log"), log.read_bytes())
+            )
+    except EngineError as error:
+        return _did_not_load(candidate, error)
 
 
 def _did_not_load(candidate: TrialCandidate, error: EngineError) -> ProbeReport:
