@@ -22,6 +22,8 @@ from seatrial.bench import cache, comparability, counters, neighbours, summary
 from seatrial.bench import client as judge_client
 from seatrial.bench.calibrate import Calibration, calibrate, reasons
 from seatrial.bench.cell import SCHEMA, Cell, Finding
+from seatrial.bench.listener import Listener
+from seatrial.bench.listener import find as find_listener
 from seatrial.bench.prepare import Cancel, Prepared, lexicon_for, prepare, prepare_replay
 from seatrial.bench.replay import Replay
 from seatrial.bench.steady import steady
@@ -37,7 +39,7 @@ from seatrial.loadgen.body import PATHS, Sampling
 from seatrial.loadgen.plan import Load, Target
 from seatrial.loadgen.records import Records, count_texts, write_parquet
 from seatrial.loadgen.run import Run, execute, workers_for
-from seatrial.telemetry import Sampler, Telemetry
+from seatrial.telemetry import Sampler
 from seatrial.trace.table import RequestTable
 from seatrial.workload.spec import Workload
 
@@ -140,7 +142,8 @@ def measure(
         calibration = calibrate(streams, rate)
     floor = path_floor(engine)
     before = counters.read(engine)
-    with Sampler(engine.pid, metrics_url=engine.metrics_url) as sampler:
+    listener = _listener(engine)
+    with Sampler(listener.pid, metrics_url=engine.metrics_url) as sampler:
         run = execute(
             prepared.plan,
             target,
@@ -160,12 +163,13 @@ def measure(
         judge_client.invalid_because(run.client, run.records, capped=load.max_in_flight > 0) + void
     )
     void += cache.reasons(run.records, prepared.lexicon, table)
-    void += neighbours.reasons(telemetry, local=engine.pid is not None)
+    void += neighbours.reasons(telemetry, local=listener.pid is not None)
     if calibration is not None:
         void += _calibration_reasons(calibration, run.records)
     if not kept:
         seen.append(_SINGLE_USE)
     findings = [*seen, *judge_client.stream_findings(run.records), *_findings(run, prepared)]
+    findings += neighbours.findings(telemetry, listener)
     effective = engine.effective()
     key = comparability.key(
         spec=spec,
@@ -180,11 +184,18 @@ def measure(
         bodies_sha256=None if replay is None else replay.sha256,
     )
     return _cell(
-        run, telemetry, spec, engine, folder,
+        run, spec, engine, folder,
         candidate=candidate, start=start, void=void, findings=findings, effective=effective,
         key=key, calibration=calibration, seed=cell_seed, floor=floor,
-        assumptions=prepared.assumptions,
+        assumptions=prepared.assumptions, resources=neighbours.resources(telemetry, listener),
     )  # fmt: skip
+
+
+def _listener(engine: RunningEngine) -> Listener:
+    """The engine's process: our own child, or whoever listens at the endpoint."""
+    if engine.pid is not None:
+        return Listener(local=True, pid=engine.pid)
+    return find_listener(engine.base_url)
 
 
 def _prepared(
@@ -205,7 +216,6 @@ def _prepared(
 
 def _cell(
     run: Run,
-    telemetry: Telemetry,
     spec: Workload,
     engine: RunningEngine,
     folder: Path,
@@ -220,6 +230,7 @@ def _cell(
     seed: int,
     floor: dict[str, float | None],
     assumptions: list[str],
+    resources: dict[str, float | int | None],
 ) -> Cell:
     records = run.records
     tokens = metrics.output_tokens(records)
@@ -227,7 +238,6 @@ def _cell(
     unusable = any(f.id == "itl-unusable" for f in findings)
     itl = metrics.Itl.values(records)
     window = steady(records)
-    noise = [Finding(id="host-noise", level="warning", says=text) for text in telemetry.findings()]
     return Cell(
         schema=SCHEMA,
         candidate=candidate,
@@ -244,7 +254,7 @@ def _cell(
         duration_s=duration,
         goodput=summary.goodput(records, spec.slo),
         failure_rate=summary.failure_rate(records),
-        resources=telemetry.resources(),
+        resources=resources,
         effective=effective,
         client=msgspec.structs.replace(
             judge_client.report(
@@ -254,7 +264,7 @@ def _cell(
             ),
             path_floor_ms=floor,
         ),
-        findings=findings + noise,
+        findings=findings,
         cold_start_s=dict(engine.cold_start_s),
         comparability=key,
         steady=None if window is None else msgspec.to_builtins(window),

@@ -25,7 +25,11 @@ class TreeSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tree:
-    """A process tree by its root's pid; ``alone``: that process only."""
+    """A process tree by its root's pid.
+
+    ``alone``: that process only, with the CPU time of the children it has waited for. A load
+    generator's workers end before the last sample, and their time is the client's.
+    """
 
     def __init__(self, pid: int, *, alone: bool = False) -> None:
         self._pid = pid
@@ -53,6 +57,8 @@ class Tree:
                     rss += process.memory_info().rss
                     threads += process.num_threads()
                 self._last_cpu[pid] = cpu.user + cpu.system
+                if self._alone:
+                    self._last_cpu[pid] += cpu.children_user + cpu.children_system
                 alive += 1
             except psutil.Error:
                 self._gone_cpu += self._last_cpu.pop(pid, 0.0)
