@@ -1,6 +1,7 @@
 """``seatrial doctor``: what this machine can run, and what is missing.
 
     seatrial doctor           this machine, in one screen
+    seatrial doctor --gpus    the accelerators in our table, and what confirms each figure
     seatrial doctor --json
 
 It looks and changes nothing. Exit code 0 if at least one engine can be tried here, else 3.
@@ -32,12 +33,26 @@ _FILES_WANTED = 4096
 @app.default
 def doctor(
     *,
+    gpus: Annotated[bool, Parameter(negative=())] = False,
+    gpu: str | None = None,
     json: Annotated[bool, Parameter(name="--json", negative=(), help="One JSON document.")] = False,
 ) -> int:
-    """Look at processor, memory, accelerators, Python, folders, extras, engines and facts."""
+    """Look at processor, memory, accelerators, Python, folders, extras, engines and facts.
+
+    Parameters
+    ----------
+    gpus
+        Print the table of accelerators instead: which figures were read in a source.
+    gpu
+        One accelerator of that table, each figure with its sources.
+    """
     from seatrial.hardware import detect
 
     console = Console(as_json=json)
+    if gpus or gpu:
+        from seatrial.cli.doctor_gpus import show
+
+        return show(console, gpu)
     host = detect()
     checks = [
         _processor(host),

@@ -4,6 +4,10 @@ Figures are dense (no structured sparsity) and per device; ``memory_gb`` and ban
 decimal, as on the datasheet. What a driver reports as usable memory is less and lies in
 ``reported_gib`` where somebody measured it. A missing dtype means that the vendor publishes none
 (or that the device has no such unit): it is never 0 and never derived from another dtype.
+
+Every figure says what it was compared with: ``read`` names the sources in which it was read and
+agreed, ``differs`` those that say something else, and ``unread`` is what no source at hand
+confirmed. ``seatrial doctor --gpus`` prints all three.
 """
 
 from __future__ import annotations
@@ -34,7 +38,10 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
         link_gb_s: sum of both directions per device, GB/s, as vendors quote it.
         pcie: generation of the host link.
         reported_gib: what the driver reports as total, GiB, where measured.
-        source: the document.
+        source: the vendor's document that the figures are from.
+        checked: day on which the figures were last compared with sources, ISO date.
+        read: figure -> keys of ``gpu_sources()`` in which it was read and agrees within 1.5 %.
+        differs: figure -> source -> what that source says instead.
     """
 
     name: str
@@ -48,10 +55,35 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     link_gb_s: float | None
     pcie: int | None
     source: str
+    checked: str
+    read: dict[str, list[str]]
+    differs: dict[str, dict[str, float | str]] = {}
     capability: int | None = None
     gfx: str | None = None
     unified_memory: bool = False
     reported_gib: float | None = None
+
+    @property
+    def figures(self) -> dict[str, float | int | str]:
+        """Every figure of the record by name; FLOPs under their dtype.
+
+        PCIe's rate is the bus's, so the link of a device without another one is no figure.
+        """
+        own = {
+            "memory_gb": self.memory_gb,
+            "reported_gib": self.reported_gib,
+            "bandwidth_gb_s": self.bandwidth_gb_s,
+            "capability": self.capability,
+            "gfx": self.gfx,
+            "link_gb_s": None if self.interconnect == "pcie" else self.link_gb_s,
+            "pcie": self.pcie,
+        }
+        return {k: v for k, v in own.items() if v is not None} | self.dense_tflops
+
+    @property
+    def unread(self) -> list[str]:
+        """Figures that were read in no source at hand: the vendor's document was not reachable."""
+        return [name for name in self.figures if name not in self.read]
 
     @property
     def memory_bytes(self) -> int:
@@ -64,6 +96,22 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
         if self.reported_gib is not None:
             return int(self.reported_gib * (1 << 30))
         return int(self.memory_gb * (1 << 30) * 0.989)
+
+
+class GpuSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A document or data set that was read: ``kind`` is vendor, vendor-project, measured (by a
+    third party on the device) or secondary (says what a vendor says)."""
+
+    title: str
+    kind: str
+    read_on: str
+
+
+@cache
+def gpu_sources() -> dict[str, GpuSource]:
+    """key -> source, for the keys in ``Gpu.read`` and ``Gpu.differs``."""
+    raw = resources.files("seatrial.hardware").joinpath("gpu_sources.json").read_bytes()
+    return msgspec.json.decode(raw, type=dict[str, GpuSource])
 
 
 @cache

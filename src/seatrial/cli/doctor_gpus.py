@@ -1,0 +1,117 @@
+"""``seatrial doctor --gpus``: the table of accelerators, and how far each figure was confirmed.
+
+    seatrial doctor --gpus                every accelerator: how many figures were read, what differs
+    seatrial doctor --gpus --gpu h100     one of them: each figure with the sources it was read in
+
+A figure that no reachable source confirmed says so; it is used all the same, because the gate
+has nothing better, and the reader can see on what a verdict rests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seatrial.cli.console import Console
+    from seatrial.hardware import Gpu
+
+SCHEMA = "seatrial/doctor-gpus/1"
+
+
+def show(console: Console, name: str | None) -> int:
+    """Print the whole table, or one record; always 0.
+
+    Raises:
+        UsageError: there is no such accelerator.
+    """
+    from seatrial.hardware import all_gpus, gpu, gpu_sources
+
+    chosen = [gpu(name)] if name else list(all_gpus().values())
+    sources = gpu_sources()
+    keys = {k for g in chosen for group in g.read.values() for k in group}
+    keys |= {k for g in chosen for said in g.differs.values() for k in said}
+    console.document(
+        {
+            "schema": SCHEMA,
+            "gpus": [document(g) for g in chosen],
+            "sources": {k: sources[k] for k in sorted(keys)},
+        }
+    )
+    if name:
+        _one(console, chosen[0])
+    else:
+        _all(console, chosen)
+    return 0
+
+
+def document(gpu: Gpu) -> dict[str, Any]:
+    """One record with each figure's standing."""
+    return {
+        "gpu": gpu.name,
+        "vendor": gpu.vendor,
+        "product": gpu.product,
+        "architecture": gpu.architecture,
+        "source": gpu.source,
+        "checked": gpu.checked,
+        "figures": {
+            name: {
+                "value": value,
+                "read_in": gpu.read.get(name, []),
+                "differs": gpu.differs.get(name, {}),
+                "standing": standing(gpu, name),
+            }
+            for name, value in gpu.figures.items()
+        },
+        "unread": gpu.unread,
+    }
+
+
+def standing(gpu: Gpu, figure: str) -> str:
+    """How far a figure can be relied on.
+
+    ``confirmed``: read and agreed; ``disputed``: read, and another source says otherwise;
+    ``contradicted``: only others were read; ``unread``: nothing was.
+    """
+    if figure in gpu.read:
+        return "disputed" if figure in gpu.differs else "confirmed"
+    return "contradicted" if figure in gpu.differs else "unread"
+
+
+def _one(console: Console, gpu: Gpu) -> None:
+    from seatrial.hardware import gpu_sources
+
+    sources = gpu_sources()
+    console.title(f"{gpu.name}: {gpu.product}, {gpu.architecture}; compared on {gpu.checked}")
+    rows = [
+        (
+            name,
+            value,
+            standing(gpu, name),
+            ", ".join(gpu.read.get(name, [])),
+            ", ".join(f"{k}: {v}" for k, v in gpu.differs.get(name, {}).items()),
+        )
+        for name, value in gpu.figures.items()
+    ]
+    console.table(("figure", "value", "standing", "read in", "differs"), rows)
+    console.line(f"from: {gpu.source}")
+    for key in sorted({k for group in gpu.read.values() for k in group}):
+        console.line(f"{key}: {sources[key].title} ({sources[key].kind})")
+
+
+def _all(console: Console, gpus: list[Gpu]) -> None:
+    console.title("Accelerators: figures that were read in a source, and those that were not")
+    console.table(
+        ("gpu", "figures", "read", "unread", "disputed"),
+        [
+            (
+                g.name,
+                len(g.figures),
+                len(g.figures) - len(g.unread),
+                ", ".join(g.unread),
+                ", ".join(g.differs),
+            )
+            for g in gpus
+        ],
+        right={1, 2},
+    )
+    console.note("seatrial doctor --gpus --gpu NAME: each figure with its sources")
