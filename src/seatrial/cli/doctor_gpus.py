@@ -1,7 +1,7 @@
 """``seatrial doctor --gpus``: the table of accelerators, and how far each figure was confirmed.
 
-    seatrial doctor --gpus                every accelerator: how many figures were read, what differs
-    seatrial doctor --gpus --gpu h100     one of them: each figure with the sources it was read in
+    seatrial doctor --gpus           every accelerator: which figures were read, what differs
+    seatrial doctor --gpu h100       one of them: each figure with the sources it was read in
 
 A figure that no reachable source confirmed says so; it is used all the same, because the gate
 has nothing better, and the reader can see on what a verdict rests.
@@ -114,4 +114,4 @@ def _all(console: Console, gpus: list[Gpu]) -> None:
         ],
         right={1, 2},
     )
-    console.note("seatrial doctor --gpus --gpu NAME: each figure with its sources")
+    console.note("seatrial doctor --gpu NAME: each figure with its sources")
