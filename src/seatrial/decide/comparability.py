@@ -13,7 +13,9 @@ from typing import Any
 
 from seatrial.decide.record import ComparisonKind, Differing
 
-_IDENTITY = frozenset({"engine", "engine_version", "version", "backend", "candidate"})
+_IDENTITY = frozenset({"engine", "engine_version", "version", "backend", "candidate", "artefact"})
+"""What names a candidate. The artefact's file is one of these: ``model`` is the hash of its
+weights' values, so that the same weights in two formats are one model."""
 ESSENTIAL = frozenset({"model", "precision", "context_tokens", "trace", "sampling"})
 
 

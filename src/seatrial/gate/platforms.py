@@ -279,6 +279,14 @@ def glibc_too_old(case: Case) -> Finding | None:
     if have is None or need is None or case.candidate.endpoint:
         return None
     numbers = {"glibc": f"2.{have}", "needs": f"2.{need}"}
+    if have < need and _installed_here(case):
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            numbers=dict(numbers),
+            facts=facts,
+            says=f"{case.engine} {case.version} is installed here in a build of its own for glibc "
+            f"2.{have} ({what} would need 2.{need})",
+        )
     if have >= need:
         return Finding(
             verdict=Verdict.FEASIBLE,
@@ -364,10 +372,8 @@ def silent_fallback(case: Case) -> Finding | None:
 def engine_not_installed(case: Case) -> Finding | None:
     if not case.target.here or case.candidate.endpoint:
         return None
-    from seatrial.facts import version as order
-
     version = case.version
-    if version and any(order.same(v, version) for v in case.installed):
+    if version and _installed_here(case):
         return Finding(verdict=Verdict.FEASIBLE, says=f"{case.engine} {version} is installed here")
     if case.installed and version is None:
         return Finding(
@@ -379,6 +385,18 @@ def engine_not_installed(case: Case) -> Finding | None:
         says=f"{case.engine} {version or ''} is not installed on this machine{others}",
         remedy=_install(case),
         probe=case.probe("install"),
+    )
+
+
+def _installed_here(case: Case) -> bool:
+    """Is this very version installed on this machine, and this machine the target?"""
+    from seatrial.facts import version as order
+
+    version = case.version
+    return (
+        case.target.here
+        and version is not None
+        and any(order.same(v, version) for v in case.installed)
     )
 
 

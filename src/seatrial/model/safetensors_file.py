@@ -115,6 +115,22 @@ def _naturals(value: Any, most: int) -> list[int] | None:
     return value if all(type(v) is int and 0 <= v < 1 << 48 for v in value) else None
 
 
+def places(path: Path) -> list[tuple[TensorInfo, int]]:
+    """Each tensor of one file with the offset of its first byte in the file.
+
+    Raises:
+        IntegrityError: as ``read_header``, or the file ends before its tensors do.
+        UsageError: the file cannot be opened.
+    """
+    header = read_header(path)
+    if header.missing:
+        raise damaged(path, f"{header.missing} bytes of tensors are missing")
+    with path.open("rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        entries = parse_object(file.read(length), path)
+    return [(t, 8 + length + entries[t.name]["data_offsets"][0]) for t in header.tensors]
+
+
 def weight_files(folder: Path) -> tuple[list[Path], list[str]]:
     """The files that a loader reads, and what was noticed on the way.
 

@@ -27,6 +27,7 @@ MAX_INVALID_REPEATS = 2
 MAX_OUTLIER_REPEATS = 1
 EXTENSION = 4  # a trial may be extended to this many times its planned starts
 LANDSCAPE = "landscape"  # judged for completeness, not asked for: never put on trial
+STUDY = "study"  # measured whatever the gate says of it, and never chosen
 _ON_TRIAL = (Verdict.FEASIBLE, Verdict.DEGRADED)
 
 
@@ -43,9 +44,7 @@ def make(
         fingerprint: the workload's fingerprint; its hash becomes an input of the plan.
         minutes_per_cell: expected cost of one cell, start and load together; None if unknown.
     """
-    arms = [
-        row for row in gate_table.candidates if row.verdict in _ON_TRIAL and row.role != LANDSCAPE
-    ]
+    arms = [row for row in gate_table.candidates if goes_on_trial(row)]
     names = [row.candidate for row in arms]
     extra = MAX_INVALID_REPEATS + MAX_OUTLIER_REPEATS
     order = interleave(names, spec.trial.starts + extra, spec.trial.seed)
@@ -71,6 +70,21 @@ def make(
         notes=_notes(spec, len(names), expected),
         provenance=provenance(inputs, {"order": derive_seed(spec.trial.seed, "order")}),
     )
+
+
+def goes_on_trial(row: GateRow) -> bool:
+    """What is feasible or degraded, and a study that runs here though it may not be chosen.
+
+    A study is named by the user to be measured, not to be selected: that it starts only with a
+    patch (``infeasible`` for selection) is no reason to leave it out. That it is not here, or
+    failed a probe on the running engine, is one.
+    """
+    if row.role == LANDSCAPE:
+        return False
+    if row.role == STUDY:
+        out = {"engine_not_installed", "probe.loads"}
+        return not any(r.constraint in out and r.verdict not in _ON_TRIAL for r in row.reasons)
+    return row.verdict in _ON_TRIAL
 
 
 def extend(plan: Plan, starts: int) -> Plan:

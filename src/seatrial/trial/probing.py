@@ -13,6 +13,7 @@ from seatrial.core.progress import Progress
 from seatrial.core.provenance import provenance
 from seatrial.core.verdict import Verdict
 from seatrial.gate import GateTable
+from seatrial.plan.make import LANDSCAPE, STUDY
 from seatrial.probe import Finding, Findings, ProbeReport
 from seatrial.probe import run as probe
 from seatrial.probe.catalogue import required_ids
@@ -27,11 +28,11 @@ WORTH_A_PROBE = frozenset({Verdict.FEASIBLE, Verdict.DEGRADED, Verdict.UNKNOWN})
 
 
 def worth_probing(table: GateTable) -> list[str]:
-    """Ids of the candidates the workload names that the gate has not struck out."""
+    """Ids of the candidates the workload names that the gate has not struck out, and studies."""
     return [
         row.candidate
         for row in table.candidates
-        if row.verdict in WORTH_A_PROBE and row.role != "landscape"
+        if (row.verdict in WORTH_A_PROBE and row.role != LANDSCAPE) or row.role == STUDY
     ]
 
 

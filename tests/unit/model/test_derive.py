@@ -20,15 +20,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.core.errors import IntegrityError, PrerequisiteError, SeatrialError, UsageError
+from seatrial.core.ids import sha256_file
 from seatrial.model import derive as derivations
 from seatrial.model.derive_hf import shortest, unpermute
 from seatrial.model.derive_source import open_source
+from seatrial.model.weights_identity import weights_sha256
 
 HIDDEN, HEADS, KV_HEADS, FFN, LAYERS, VOCAB = 64, 4, 2, 256, 2, 40
 HEAD_DIM = HIDDEN // HEADS
 
 
-def write_llama(path: Path, *, arch: str = "llama", pre: str = "smollm") -> Path:
+def write_llama(
+    path: Path, *, arch: str = "llama", pre: str = "smollm", norms: float | None = None
+) -> Path:
     """A llama of 2 layers with random weights: Q4_1 matrices, Q8_0 embedding, F32 norms."""
     rng = np.random.default_rng(7)
     writer = GGUFWriter(path, arch)
@@ -66,6 +70,8 @@ def write_llama(path: Path, *, arch: str = "llama", pre: str = "smollm") -> Path
     for name, shape in shapes.items():
         values = rng.normal(0, 0.1, shape).astype(np.float32)
         if len(shape) == 1:
+            if norms is not None:
+                values = np.full(shape, norms, dtype=np.float32)
             writer.add_tensor(name, values)
             continue
         kind = "Q8_0" if name.startswith("token_embd") else "Q4_1"
@@ -300,3 +306,37 @@ def test_a_full_disk_is_said_and_leaves_nothing(llama: Path, tmp_path: Path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
     assert list((tmp_path / "cache" / "models").iterdir()) == []
+
+
+def identity(path: Path) -> str | None:
+    weights = path / "model.safetensors" if path.is_dir() else path
+    return weights_sha256(path, sha256_file(weights))
+
+
+def test_the_same_weights_in_two_formats_have_one_identity(tmp_path: Path) -> None:
+    source = write_llama(tmp_path / "m.gguf")
+    one = identity(derivations.derive(source, "BF16"))
+    assert one is not None
+    assert identity(derivations.derive(source, derivations.HF_TARGET)) != identity(source)
+    # norms are F32 in a GGUF and bf16 in the folder: equal once they are values of bf16
+    rounded = write_llama(tmp_path / "r.gguf", norms=np.float16(0.5))
+    pair = [derivations.derive(rounded, t) for t in ("BF16", derivations.HF_TARGET)]
+    assert identity(pair[0]) == identity(pair[1])
+    assert len({one, identity(derivations.derive(source, "F16")), identity(source)}) == 3
+
+
+def test_an_identity_is_kept_and_unreadable_weights_have_none(tmp_path: Path) -> None:
+    source = write_llama(tmp_path / "m.gguf")
+    sha256 = sha256_file(source)
+    first = weights_sha256(source, sha256)
+    source.unlink()
+    assert weights_sha256(source, sha256) == first  # from the cache, by the artefact's hash
+    assert identity(write_llama(tmp_path / "q.gguf", arch="qwen3")) is None
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF" + b"\xff" * 64)
+    assert identity(tmp_path / "broken.gguf") is None
+    folder = derivations.derive(write_llama(tmp_path / "m.gguf"), derivations.HF_TARGET)
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    data = (folder / "model.safetensors").read_bytes()
+    (cut / "model.safetensors").write_bytes(data[:-64])
+    assert identity(cut) is None

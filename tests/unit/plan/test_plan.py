@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seatrial.core.verdict import Verdict
+from seatrial.gate.table import GateRow, Reason
 from seatrial.plan import extend, interleave, next_cell, standing, starts_of
+from seatrial.plan.make import goes_on_trial
 from seatrial.plan.next import full_chain
 
 
@@ -125,6 +128,38 @@ def test_a_study_is_measured_and_does_not_race(make_plan: Any, fake_cell: Any) -
     plan = make_plan(["a", "s"], roles={"s": "study"}, starts=3)
     assert plan.contenders == ["a"]
     assert len(drive(plan, lambda c, s: fake_cell(c, s, 100.0))) == 6
+
+
+@pytest.mark.parametrize(
+    ("role", "constraint", "goes"),
+    [
+        ("candidate", "cpu_isa_missing", False),
+        ("study", "cpu_isa_missing", True),
+        ("study", "engine_not_installed", False),
+        ("study", "probe.loads", False),
+        ("landscape", "cpu_isa_missing", False),
+    ],
+)
+def test_a_study_is_measured_though_it_may_not_be_chosen(
+    role: str, constraint: str, goes: bool
+) -> None:
+    reason = Reason(
+        constraint=constraint,
+        verdict=Verdict.INFEASIBLE,
+        says="",
+        numbers={},
+        facts=[],
+        remedy="",
+    )
+    row = GateRow(
+        candidate="s",
+        engine="sglang",
+        version="1",
+        verdict=Verdict.INFEASIBLE,
+        reasons=[reason],
+        role=role,
+    )
+    assert goes_on_trial(row) is goes
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])
