@@ -15,7 +15,7 @@ from seatrial.bench.measure import load_for, measure
 from seatrial.bench.prepare import Cancel
 from seatrial.bench.replay import load as load_bodies
 from seatrial.bench.search import Found, Probe, search
-from seatrial.bench.shape import Shape, load_of, table_of
+from seatrial.bench.shape import Shape, check, load_of, table_of
 from seatrial.bench.style import Caller
 from seatrial.core.errors import UsageError
 from seatrial.core.progress import Progress, Silent
@@ -28,7 +28,13 @@ from seatrial.workload.spec import Model, Slo, Workload
 
 
 class EndpointBench(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be measured at an endpoint; ``slo`` maps a metric to its p95 limit or None."""
+    """What is to be measured at an endpoint.
+
+    Attributes:
+        slo: a metric -> its p95 limit or None.
+        timeout_s: a request is given up after so long; None: by its length.
+        single_s: time of one request alone, once it has been measured.
+    """
 
     shape: Shape
     trace: list[str] = []
@@ -40,6 +46,8 @@ class EndpointBench(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float = 0.0
     seed: int = 1
     headers: dict[str, str] = {}
+    timeout_s: float | None = None
+    single_s: float | None = None
 
 
 def spec_of(wish: EndpointBench, model: str) -> Workload:
@@ -129,6 +137,7 @@ def search_goodput(
         wish = msgspec.structs.replace(wish, shape=msgspec.structs.replace(shape, requests=150))
     if shape.rate_per_s is None and shape.concurrency is None:
         wish = at_load(wish, 1.0)
+    wish = with_single(wish, engine, Sampling(temperature=wish.temperature, seed=wish.seed))
     first = float(wish.shape.concurrency or wish.shape.rate_per_s or 1.0)
 
     def probe(load: float, number: int) -> Probe:
@@ -157,12 +166,13 @@ def _measure(
     sampling = Sampling(temperature=wish.temperature, seed=wish.seed)
     spec = spec_of(wish, engine.model)
     replay = None if wish.bodies is None else load_bodies(Path(wish.bodies))
+    wish = with_single(wish, engine, sampling)
     if replay is not None:
         table = replay.table
         closed = wish.shape.concurrency is not None
         load = load_of(wish.shape, table) if closed else load_for(table, spec)
     else:
-        table, load = requests_for(wish, engine, spec, sampling, progress)
+        table, load = requests_for(wish, spec, progress)
     return measure(
         engine=engine,
         candidate=engine.adapter.name,
@@ -179,14 +189,14 @@ def _measure(
         calibrated=calibrated,
         replay=replay,
         cancel=wish.cancel,
+        timeout_s=wish.timeout_s,
+        single_s=wish.single_s,
     )
 
 
 def requests_for(
     wish: EndpointBench,
-    engine: RunningEngine,
     spec: Workload,
-    sampling: Sampling,
     progress: Progress | None = None,
 ) -> tuple[RequestTable, Load]:
     """The table and the load that the wish stands for."""
@@ -205,17 +215,21 @@ def requests_for(
         if wish.shape.concurrency is not None:
             return table, load_of(wish.shape, table)
         return table, load_for(table, spec)
-    single_s = 1.0
-    if wish.shape.concurrency is not None and wish.shape.requests is None:
-        single_s = _single_e2e_s(wish, engine, sampling)
-    table = table_of(wish.shape, wish.seed, single_e2e_s=single_s)
+    table = table_of(wish.shape, wish.seed, single_e2e_s=wish.single_s or 1.0)
     return table, load_of(wish.shape, table)
 
 
-def _single_e2e_s(wish: EndpointBench, engine: RunningEngine, sampling: Sampling) -> float:
-    """Time of one request alone, so that a closed loop has enough requests to the end."""
+def with_single(wish: EndpointBench, engine: RunningEngine, sampling: Sampling) -> EndpointBench:
+    """The wish with the time of one request alone, where a closed loop of made requests needs it.
+
+    A duration needs enough requests to its end; a number of requests an end of its run.
+    """
+    made = not wish.trace and wish.bodies is None
+    if not made or wish.shape.concurrency is None or wish.single_s is not None:
+        return wish
+    check(wish.shape)
     caller = Caller(engine, wish.route, sampling, wish.headers)
     tokens = wish.shape.output_tokens
     began = time.perf_counter()
     caller.generate("Say", round(tokens if isinstance(tokens, int) else tokens.mean))
-    return time.perf_counter() - began
+    return msgspec.structs.replace(wish, single_s=time.perf_counter() - began)

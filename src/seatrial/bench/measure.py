@@ -20,6 +20,7 @@ import numpy as np
 
 from seatrial.bench import cache, comparability, counters, neighbours, summary
 from seatrial.bench import client as judge_client
+from seatrial.bench.bounded import bounded as _bounded
 from seatrial.bench.calibrate import Calibration, calibrate, reasons
 from seatrial.bench.cell import SCHEMA, Cell, Finding
 from seatrial.bench.listener import Listener
@@ -105,6 +106,8 @@ def measure(
     extra: dict[str, Any] | None = None,
     replay: Replay | None = None,
     cancel: Cancel | None = None,
+    timeout_s: float | None = None,
+    single_s: float | None = None,
 ) -> Cell:
     """Load the engine with the table and say what was seen.
 
@@ -117,6 +120,8 @@ def measure(
         extra: further fields of every request of the load (adapters, response_format).
         replay: a file's own bodies instead of made ones; ``table`` is then its table.
         cancel: which share of the requests the client closes before their end.
+        timeout_s: a request is given up after so long; None: see ``loadgen.limits.bounds``.
+        single_s: time of one request alone, where known: a closed loop's end rests on it.
         calibrated: hold the client against the mock engine at the planned load first.
 
     Raises:
@@ -129,10 +134,12 @@ def measure(
     cell_seed = derive_seed(seed, "cell", start) >> 1
     progress.step("bench", f"{candidate}, start {start}: {table.n} requests")
     streams = max(load.users, load.connections)
-    kept = load.fresh or caller.keeps_connections()
+    kept = load.fresh or caller.keeps_connections(min(timeout_s or 60.0, 60.0))
     if not kept:
         load = msgspec.structs.replace(load, fresh=True, connections=0)
     prepared = _prepared(table, caller, cell_seed, replay, extra, cancel)
+    bounded = _bounded(prepared.plan, load, table, timeout_s, single_s)
+    progress.step("bench", bounded.says)
     target = target_of(engine, route, headers)
     rate = _events_per_s(table, load)
     workers = workers_for(rate)
@@ -145,9 +152,9 @@ def measure(
     listener = _listener(engine)
     with Sampler(listener.pid, metrics_url=engine.metrics_url) as sampler:
         run = execute(
-            prepared.plan,
+            bounded.plan,
             target,
-            load,
+            bounded.load,
             seed=cell_seed,
             workers=workers,
             keep_text=keep_text,
@@ -170,6 +177,7 @@ def measure(
         seen.append(_SINGLE_USE)
     findings = [*seen, *judge_client.stream_findings(run.records), *_findings(run, prepared)]
     findings += neighbours.findings(telemetry, listener)
+    findings += bounded.findings(run.records)
     effective = engine.effective()
     key = comparability.key(
         spec=spec,
@@ -187,7 +195,8 @@ def measure(
         run, spec, engine, folder,
         candidate=candidate, start=start, void=void, findings=findings, effective=effective,
         key=key, calibration=calibration, seed=cell_seed, floor=floor,
-        assumptions=prepared.assumptions, resources=neighbours.resources(telemetry, listener),
+        assumptions=prepared.assumptions, bounds=bounded.bounds,
+        resources=neighbours.resources(telemetry, listener),
     )  # fmt: skip
 
 
@@ -231,6 +240,7 @@ def _cell(
     floor: dict[str, float | None],
     assumptions: list[str],
     resources: dict[str, float | int | None],
+    bounds: dict[str, float],
 ) -> Cell:
     records = run.records
     tokens = metrics.output_tokens(records)
@@ -255,6 +265,7 @@ def _cell(
         goodput=summary.goodput(records, spec.slo),
         failure_rate=summary.failure_rate(records),
         resources=resources,
+        bounds=bounds,
         effective=effective,
         client=msgspec.structs.replace(
             judge_client.report(

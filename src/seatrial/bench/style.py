@@ -24,6 +24,7 @@ _RENAMES: dict[str, dict[str, str]] = {
 }
 _VALUES: dict[str, dict[str, Any]] = {"llama.cpp": {"top_k": 0}, "ollama": {"top_k": 0}}
 _TIMEOUT_S = 300.0
+_KEEPS_WITHIN_S = 60.0  # a server that streams without end must not hold up the load
 _CLOSES_WITHIN_S = 0.2
 
 
@@ -100,21 +101,21 @@ class Caller:
         user = {"role": "user", "content": text}
         return self._count([user, {"role": "assistant", "content": answer}, user])
 
-    def keeps_connections(self) -> bool:
+    def keeps_connections(self, within_s: float = _KEEPS_WITHIN_S) -> bool:
         """Whether a connection survives a streamed answer.
 
         Some servers (cpp-httplib under llama.cpp) promise keep-alive and close after every
         stream; a request sent on such a connection in that moment would be lost. So it is found
-        out once, before the load.
+        out once, before the load; an answer that takes longer than ``within_s`` says no.
         """
-        link, prefix = connection(self.engine.base_url, _TIMEOUT_S)
+        link, prefix = connection(self.engine.base_url, within_s)
         body = make_body(
             self.engine.model, self._messages("Say"), 2, self.sampling, self.style, stream=True
         )
         path = prefix + PATHS[self.route]
         try:
             link.request("POST", path, body=body, headers=self._headers())
-            _, wrong = read_body(link.getresponse(), 1 << 20, time.monotonic() + _TIMEOUT_S)
+            _, wrong = read_body(link.getresponse(), 1 << 20, time.monotonic() + within_s)
             if link.sock is None or wrong:
                 return False
             time.sleep(_CLOSES_WITHIN_S)

@@ -52,6 +52,7 @@ def bench(
     route: str = "chat",
     temperature: float = 0.0,
     stall_s: float = 60.0,
+    timeout_s: float | None = None,
     fresh_connections: bool = False,
     cancel_share: float = 0.0,
     cancel_after_tokens: int | None = None,
@@ -85,7 +86,7 @@ def bench(
         target: share of requests that must meet every SLO, for the search
         sweep: several loads after each other, rates or (with --concurrency) users
         duration: seconds
-        requests: number of requests
+        requests: number of requests; the run's end is bounded all the same, and says by what
         input_tokens: prompt length, without a trace
         output_tokens: answer length, without a trace
         ttft_ms: SLO on TTFT, for goodput
@@ -94,6 +95,8 @@ def bench(
         route: chat, completions, responses or ollama
         temperature: sampling temperature
         stall_s: silence after which a request is given up
+        timeout_s: a request that is not finished so long after its scheduled time is given up and
+            counts as timed out; without it 2 x stall_s and a second for each output token
         fresh_connections: a new connection for every request
         cancel_share: share of the requests that the client closes before their end
         cancel_after_tokens: closed after so many tokens
@@ -142,6 +145,7 @@ def bench(
         temperature=temperature,
         seed=secrets.randbelow(1 << 31) if seed is None else seed,
         headers=_headers(api_key_env),
+        timeout_s=_positive(timeout_s, "--timeout-s"),
     )
     attached = engines.attach(endpoint, engine=engine, model=model)
     if sweep:
@@ -159,6 +163,16 @@ def bench(
         console.document(document(cell))
     show(console, cell, out)
     return exit_code(cell)
+
+
+def _positive(value: float | None, name: str) -> float | None:
+    import math
+
+    from seatrial.core.errors import UsageError
+
+    if value is not None and not (0 < value < math.inf):
+        raise UsageError(f"{value:g} seconds", where=name, remedy="give a positive number")
+    return value
 
 
 def _cancel(share: float, tokens: int | None, seconds: float | None) -> Cancel | None:

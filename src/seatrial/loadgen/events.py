@@ -20,38 +20,75 @@ def sse_events(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes
 
     The common case, a piece that is exactly one event of one data line, takes the short way.
     """
-    pending = b""
+    held = _Held()
     stamp = 0
     for stamp, piece in pieces:
-        if not pending and piece[:6] == b"data: " and piece[-2:] == b"\n\n":
+        if held.empty and piece[:6] == b"data: " and piece[-2:] == b"\n\n":
             data = piece[6:-2]
             if b"\n" not in data and b"\r" not in data:
                 yield stamp, data, True
                 continue
-        pending += piece
-        blocks, pending = _split(pending)
-        for block in blocks:
+        for block in held.blocks(piece):
             joined = _data(block)
             if joined is not None:
                 yield stamp, joined, True
-        if len(pending) > MAX_PENDING:
+        if held.size > MAX_PENDING:
             break
-    if pending.strip():
-        joined = _data(pending)
+    rest = held.rest()
+    if rest.strip():
+        joined = _data(rest)
         if joined is not None:
-            yield stamp, joined, _LINE_END.sub(b"\n", pending).endswith(b"\n\n")
+            yield stamp, joined, rest.endswith(b"\n\n")
 
 
-def _split(buffer: bytes) -> tuple[list[bytes], bytes]:
-    """Complete blocks, and the rest. A trailing CR may be half of a CR LF: it waits."""
-    if b"\r" not in buffer:
-        *blocks, rest = buffer.split(b"\n\n")
-        return blocks, rest
-    tail = b""
-    if buffer.endswith(b"\r"):
-        buffer, tail = buffer[:-1], b"\r"
-    *blocks, rest = _LINE_END.sub(b"\n", buffer).split(b"\n\n")
-    return blocks, rest + tail
+class _Held:
+    """What has come of an event so far, with LF for every line end.
+
+    Looked at once, however many pieces it comes in: a line without end costs what it weighs.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._seen = 0  # no block ends before here
+        self._half = False  # the last byte was a CR: half of a CR LF, or a line end by itself
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is held."""
+        return not self._buffer and not self._half
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return len(self._buffer)
+
+    def blocks(self, piece: bytes) -> list[bytes]:
+        """Add a piece; the blocks that it completes."""
+        if self._half or b"\r" in piece:
+            piece = self._with_line_ends(piece)
+        buffer = self._buffer
+        buffer += piece
+        found: list[bytes] = []
+        start = 0
+        at = buffer.find(b"\n\n", max(0, self._seen - 1))
+        while at >= 0:
+            found.append(bytes(buffer[start:at]))
+            start = at + 2
+            at = buffer.find(b"\n\n", start)
+        if start:
+            del buffer[:start]
+        self._seen = len(buffer)
+        return found
+
+    def _with_line_ends(self, piece: bytes) -> bytes:
+        if self._half:
+            piece = b"\r" + piece
+        self._half = piece.endswith(b"\r")
+        return _LINE_END.sub(b"\n", piece[:-1] if self._half else piece)
+
+    def rest(self) -> bytes:
+        """What an ended stream leaves."""
+        return bytes(self._buffer) + (b"\n" if self._half else b"")
 
 
 def _data(block: bytes) -> bytes | None:
@@ -68,14 +105,17 @@ def _data(block: bytes) -> bytes | None:
 
 def ndjson_events(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, bool]]:
     """(stamp, line, whole) of each line that is not empty."""
-    pending = b""
+    held = bytearray()
     stamp = 0
     for stamp, piece in pieces:
-        *lines, pending = (pending + piece).split(b"\n")
-        for line in lines:
-            if line.strip():
-                yield stamp, line, True
-        if len(pending) > MAX_PENDING:
+        held += piece
+        if b"\n" in piece:
+            *lines, rest = bytes(held).split(b"\n")
+            held = bytearray(rest)
+            for line in lines:
+                if line.strip():
+                    yield stamp, line, True
+        if len(held) > MAX_PENDING:
             break
-    if pending.strip():
-        yield stamp, pending, False
+    if held.strip():
+        yield stamp, bytes(held), False

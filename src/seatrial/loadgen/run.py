@@ -24,11 +24,13 @@ from seatrial.core.seeds import derive_seed
 from seatrial.loadgen import limits
 from seatrial.loadgen.crew import Crew, WorkerReport
 from seatrial.loadgen.exchange import Follower, RawExchange
+from seatrial.loadgen.outcome import STATUSES, TIMED_OUT
 from seatrial.loadgen.plan import Job, Load, Target, write_columns
 from seatrial.loadgen.reading import judge
 from seatrial.loadgen.records import Builder, Ints, Records, settle_tokens
 
 EVENTS_PER_WORKER = 20_000.0
+_TIMER_NS = 2_000_000  # the loop's timers count whole milliseconds, and may fire one early
 READ_ALONG = 50_000
 """Above so many requests answers are read during the run, so that its end is the result's."""
 
@@ -41,6 +43,7 @@ class Planned:
         bodies: the request bodies in order; read once, so it may be a generator.
         scheduled_ns: from the start; of follow-up turns: not before.
         cancel_tokens, cancel_ns: close after so many tokens, or so long after the schedule.
+        deadline_ns: given up so long after the schedule: timed out, not cancelled.
         input_tokens, output_tokens: as planned, to be checked against usage.
     """
 
@@ -53,11 +56,13 @@ class Planned:
     turn: Ints
     cancel_tokens: Ints
     cancel_ns: Ints
+    deadline_ns: Ints
 
 
 def planned(bodies: Iterable[bytes], n: int, **columns: Ints) -> Planned:
     """A plan from bodies and whichever columns there are; the others are -1 (schedule: 0)."""
-    names = ("input_tokens", "output_tokens", "session", "turn", "cancel_tokens", "cancel_ns")
+    names = ("input_tokens", "output_tokens", "session", "turn", "cancel_tokens", "cancel_ns",
+             "deadline_ns")  # fmt: skip
     filled = {name: columns.get(name, np.full(n, -1, np.int64)) for name in names}
     scheduled = columns.get("scheduled_ns", np.zeros(n, np.int64))
     return Planned(n=n, bodies=bodies, scheduled_ns=scheduled, **filled)
@@ -173,9 +178,32 @@ def _lay_down(plan: Planned, folder: Path) -> None:
         "session": plan.session,
         "turn": plan.turn,
         "cancel_tokens": plan.cancel_tokens,
-        "cancel_ns": plan.cancel_ns,
+        "cancel_ns": _closes_ns(plan),
     }
     write_columns(folder, columns)
+
+
+def _closes_ns(plan: Planned) -> Ints:
+    """When the client closes at the latest: by plan or at the deadline, whichever is first."""
+    never = np.int64(np.iinfo(np.int64).max)
+    first = np.minimum(
+        np.where(plan.cancel_ns >= 0, plan.cancel_ns, never),
+        np.where(plan.deadline_ns >= 0, plan.deadline_ns, never),
+    )
+    return np.where(first < never, first, -1).astype(np.int64)
+
+
+def _give_up(records: Records, plan: Planned) -> None:
+    """What was closed at its deadline, and not by plan, timed out."""
+    index = records.ints["index"]
+    deadline, cancel = plan.deadline_ns[index], plan.cancel_ns[index]
+    open_ns = records.ints["done_ns"] - records.ints["scheduled_ns"]
+    late = records.is_status("cancelled") & (deadline >= 0) & (open_ns >= deadline - _TIMER_NS)
+    late &= (cancel < 0) | (deadline < cancel)
+    records.status[late] = STATUSES.index(TIMED_OUT)
+    for i in np.flatnonzero(late):
+        records.error_kind[i] = "deadline"
+        records.error[i] = f"not finished {deadline[i] / 1e9:g} s after its scheduled time"
 
 
 class _Reader:
@@ -221,6 +249,7 @@ def _records(records: Records, plan: Planned) -> Records:
         "planned_input_tokens": plan.input_tokens,
         "planned_output_tokens": plan.output_tokens,
     }
+    _give_up(records, plan)
     settle_tokens(records, plan.output_tokens[records.ints["index"]])
     return records
 

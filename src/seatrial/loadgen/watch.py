@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seatrial.loadgen.answer import read_event
+from seatrial.loadgen.events import MAX_PENDING
 
 
 class TokenWatch:
@@ -16,6 +17,8 @@ class TokenWatch:
 
     def feed(self, body: bytes) -> bool:
         """Look at a piece of the body as it comes."""
+        if len(self._pending) > MAX_PENDING:  # a line without end: nothing in it is a token
+            return False
         text = (self._pending + body).replace(b"\r\n", b"\n")
         *blocks, self._pending = text.split(self._separator)
         for block in blocks:

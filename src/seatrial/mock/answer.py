@@ -113,7 +113,9 @@ class Answer:
         self.truth.output_tokens = self._count
         if self.silent or self.truth.fault == "hang":
             return
-        if self._stream:
+        if self._stream and self.truth.fault == "endless_line":
+            self.channel.chunk(b"data: " + text.encode() if start == 0 else text.encode())
+        elif self._stream:
             event = self.shape.token(text, reasoning=start < self._reasoning_tokens)
             self.channel.chunk(event)
         else:

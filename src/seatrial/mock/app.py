@@ -18,7 +18,7 @@ import msgspec
 from seatrial.mock.answer import Answer
 from seatrial.mock.dialect import Dialect
 from seatrial.mock.engine import BatchEngine, FixedEngine
-from seatrial.mock.faults import FaultPlan
+from seatrial.mock.faults import ENDLESS, ENDLESS_TOKENS, FaultPlan
 from seatrial.mock.http import Channel, Request
 from seatrial.mock.law import FixedLaw, StepLaw
 from seatrial.mock.scheduler import Sequence
@@ -166,6 +166,8 @@ class MockApp:
         natural: bool,
     ) -> None:
         stream = bool(body.get("stream", path == "/api/chat"))
+        if stream and truth.fault in ENDLESS:
+            sequence.output_tokens = ENDLESS_TOKENS
         options = body.get("stream_options")
         asked = isinstance(options, dict) and bool(options.get("include_usage"))
         always = path in ("/api/chat", "/v1/responses") or self.options.dialect.usage_always

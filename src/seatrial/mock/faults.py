@@ -31,8 +31,14 @@ FAULTS: Mapping[str, str] = {
     "no_done": "omits [DONE]",
     "trailing_garbage": "sends bytes after the end of the answer",
     "slow_accept": "waits 200 ms before the headers",
+    "endless": "streams tokens without end, whatever the limit",
+    "endless_line": "streams without end inside one line that is never finished",
     "early_stop": "stops after half of the tokens with finish_reason stop",
 }
+
+
+ENDLESS = ("endless", "endless_line")
+ENDLESS_TOKENS = 1 << 40
 
 
 class FaultPlan:

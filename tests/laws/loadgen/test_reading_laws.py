@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import time
 from array import array
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.loadgen import reading
+from seatrial.loadgen.events import MAX_PENDING, ndjson_events, sse_events
 from seatrial.loadgen.exchange import RawExchange
 from seatrial.loadgen.watch import TokenWatch
 from seatrial.mock.dialect import Dialect
@@ -188,3 +191,23 @@ def test_the_token_watch_counts_the_same_at_every_cut(route):
         late = watch.feed(body[cut:])
         assert late
         assert early == (cut == len(body))
+
+
+def test_a_line_without_end_costs_what_it_weighs_and_is_held_within_a_bound():
+    """Two million small pieces of one line: quadratic copying would take hours."""
+    pieces = itertools.repeat(b"word ", 2_000_000)
+    taken = 0
+
+    def counted():
+        nonlocal taken
+        for piece in itertools.chain([b"data: "], pieces):
+            taken += len(piece)
+            yield taken, piece
+
+    began = time.process_time()
+    found = list(sse_events(counted()))
+    assert time.process_time() - began < 20
+    assert len(found) == 1
+    assert not found[0][2]
+    assert taken <= MAX_PENDING + 6
+    assert next(ndjson_events((i, b"x" * 4096) for i in range(10_000)))[2] is False

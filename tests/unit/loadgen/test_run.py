@@ -82,6 +82,8 @@ EXPECTED = {
     "trailing_garbage": ("completed", None),
     "slow_accept": ("completed", None),
     "early_stop": ("completed", None),
+    "endless": ("timed_out", "deadline"),
+    "endless_line": ("timed_out", "deadline"),
 }
 FINDING = {
     "malformed_mid": "malformed_event",
@@ -90,6 +92,7 @@ FINDING = {
     "no_usage": "no_usage",
     "no_done": "no_done",
     "early_stop": "output_length_differs",
+    "endless_line": "cut_event",
 }
 
 
@@ -101,7 +104,8 @@ def test_every_fault_ends_in_the_right_status(mock, drive, make_bodies):
     faults = sorted(EXPECTED)
     own = [make_bodies(1, 6, mock_fault=fault)[0] for fault in faults]
     load = Load(connections=4, stall_ns=500_000_000)
-    run = drive(mock(), len(faults), tokens=6, own_bodies=own, load=load)
+    deadline = np.array([2 * 10**9 if "endless" in fault else -1 for fault in faults])
+    run = drive(mock(), len(faults), tokens=6, own_bodies=own, load=load, deadline_ns=deadline)
     conserved(run)
     records = run.records
     for i, fault in enumerate(faults):
