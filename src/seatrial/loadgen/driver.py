@@ -21,7 +21,7 @@ from seatrial.core.timer import Timer
 from seatrial.loadgen.exchange import OPEN, REFUSED, STALL, Exchange, freeze, write_record
 from seatrial.loadgen.plan import ANSWER_MARK, Job, PlanReader
 from seatrial.loadgen.pool import Pool
-from seatrial.loadgen.reactor import Reactor
+from seatrial.loadgen.reactor import open_reactor
 from seatrial.loadgen.reading import answer_text, json_text
 from seatrial.loadgen.watch import TokenWatch
 from seatrial.loadgen.wire import Connection
@@ -45,7 +45,7 @@ class Driver:
         self.loop = loop
         self.spool = spool
         self.plan = PlanReader(Path(job.folder), job.requests)
-        self.reactor = Reactor(loop)
+        self.reactor = open_reactor(loop, job.load)
         self.pool = Pool(job.target, self, loop, self.reactor)
         self.stray = 0
         self.sent = 0
@@ -269,6 +269,7 @@ class Driver:
         """Give up what has been silent for too long."""
         now = _clock()
         for connection, exchange in list(self.open_exchanges.items()):
+            connection.settle()
             last = exchange.stamps[-1] if exchange.stamps else exchange.sent_ns
             if now - last > _SILENT_NS:
                 connection.look_again()

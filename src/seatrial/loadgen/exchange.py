@@ -30,7 +30,11 @@ BAD_HTTP = "bad_http"  # what came is not HTTP
 
 
 class Exchange:
-    """An exchange under way: plain slots, no behaviour, cheap to append to."""
+    """An exchange under way: plain slots, no behaviour, cheap to append to.
+
+    ``stamps`` and ``lengths`` are of the reads; ``chunks`` in a row are their bytes, and may hold
+    several reads each.
+    """
 
     __slots__ = (
         "cancel",
@@ -40,6 +44,7 @@ class Exchange:
         "error",
         "how",
         "index",
+        "lengths",
         "scheduled_ns",
         "sent_ns",
         "stamps",
@@ -56,7 +61,8 @@ class Exchange:
         self.how = ""
         self.error = ""
         self.trailing = False
-        self.stamps: list[int] = []
+        self.stamps = array("q")
+        self.lengths = array("I")
         self.chunks: list[bytes] = []
         self.cancel: object = None
         self.watch: object = None
@@ -105,8 +111,8 @@ def freeze(exchange: Exchange) -> RawExchange:
         exchange.how,
         exchange.error,
         exchange.trailing,
-        array("q", exchange.stamps).tobytes(),
-        array("I", list(map(len, exchange.chunks))).tobytes(),
+        exchange.stamps.tobytes(),
+        exchange.lengths.tobytes(),
         b"".join(exchange.chunks),
     )
 

@@ -51,6 +51,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         stall_ns: silence after which a request is given up.
         connections: opened before the clock starts.
         fresh: a new connection for every request.
+        reader: ``compiled`` or ``plain``; ``auto`` takes the compiled one for many connections
+            where it works. Both give the same.
     """
 
     mode: str = "open"
@@ -62,6 +64,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     stall_ns: int = 60_000_000_000
     connections: int = 1
     fresh: bool = False
+    reader: str = "auto"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,16 +18,20 @@ import time
 from array import array
 from typing import TYPE_CHECKING
 
+from seatrial.core.errors import PrerequisiteError
 from seatrial.core.timer import Timer
 from seatrial.core.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from seatrial.loadgen.wire import Connection
+    from seatrial.loadgen.plan import Load
+    from seatrial.loadgen.wire import Connection, SocketLink
 
 _clock = time.perf_counter_ns
 _TIMESTAMPNS = 35  # SO_TIMESTAMPNS of asm-generic/socket.h: not in Python's socket module
 _unpack = struct.Struct("qq").unpack
 READ_BYTES = 4096
+COMPILED_FROM = 32
+"""Connections of a worker from which on the compiled reader is used."""
 _TICK_NS = 1_000_000
 _BATCH = 256
 _RESYNC_NS = 100_000_000
@@ -59,6 +63,26 @@ class WallOffset:
             self._next_ns = after + _RESYNC_NS
 
 
+def open_reactor(loop: asyncio.AbstractEventLoop, load: Load) -> Reactor:
+    """The reactor for a load. Few connections do not repay the second that numba takes to load."""
+    many = max(load.connections, load.max_in_flight) >= COMPILED_FROM
+    if load.reader == "compiled" or (load.reader == "auto" and many):
+        from seatrial.loadgen import slots
+
+        if slots.works() and _can_stamp():
+            from seatrial.loadgen.compiled_reactor import CompiledReactor
+
+            return CompiledReactor(loop)
+        if load.reader == "compiled":
+            raise PrerequisiteError(
+                "the compiled reader does not work here",
+                where="loadgen",
+                unchanged="nothing was sent",
+                remedy="install the extra `fast` on 64-bit Linux, or leave `reader` at auto",
+            )
+    return Reactor(loop)
+
+
 class Reactor:
     """The sockets of one worker and the moment at which they are read.
 
@@ -79,7 +103,7 @@ class Reactor:
         self.delays_ns = array("q")
         self._listen()
 
-    def add(self, connection: Connection, sock: socket.socket) -> None:
+    def add(self, connection: SocketLink, sock: socket.socket) -> None:
         """Read this socket from now on."""
         if self.kernel_stamps:
             sock.setsockopt(socket.SOL_SOCKET, _TIMESTAMPNS, 1)
@@ -95,6 +119,12 @@ class Reactor:
         """Be told when the socket takes more."""
         mask = select.EPOLLIN | (select.EPOLLOUT if wanted else 0)
         self._epoll.modify(sock.fileno(), mask)
+
+    def look_at_each(self, fd: int, eager: bool) -> None:
+        """Whether every read of this socket must be looked at: here the connection tells."""
+
+    def settle(self, fd: int) -> None:
+        """Make what was read part of the exchange: here it is already."""
 
     def _listen(self) -> None:
         if not self._listening:
@@ -156,6 +186,7 @@ class Reactor:
                 connection.odd(data)
                 continue
             exchange.stamps.append(stamp)
+            exchange.lengths.append(len(data))
             exchange.chunks.append(data)
             if connection.eager:
                 connection.look(exchange)

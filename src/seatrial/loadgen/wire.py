@@ -72,13 +72,24 @@ class Connection:
         """Send one request; ``sent_ns`` is taken just before the write."""
         self.exchange = exchange
         self._parser = httptools.HttpResponseParser(self)
-        self.eager = True
+        self._look_at_each(True)
         self._fed = 0
         self._complete = False
         self._watched = exchange.watch is not None
         self.uses += 1
         exchange.sent_ns = _clock()
         self.write(request)
+
+    def _look_at_each(self, eager: bool) -> None:
+        """Whether every read must be looked at, or only what may be an end."""
+        self.eager = eager
+
+    def fileno(self) -> int:
+        """The socket's descriptor, -1 where there is none of ours."""
+        return -1
+
+    def settle(self) -> None:
+        """Make everything that was read part of the exchange."""
 
     def write(self, data: bytes) -> None:
         """Send bytes, or keep what the socket does not take yet."""
@@ -107,6 +118,7 @@ class Connection:
 
     def look_again(self) -> None:
         """The stream has fallen silent: let httptools decide whether it is over."""
+        self.settle()
         if self.exchange is not None and self.exchange.chunks:
             self.look(self.exchange)
 
@@ -144,7 +156,7 @@ class Connection:
         """Only what decides how long a connection lives and how a body ends."""
         lower = name.lower()
         if lower == b"transfer-encoding" and b"chunked" in value.lower():
-            self.eager = self._watched
+            self._look_at_each(self._watched)
         elif lower == b"keep-alive":
             self._keep_alive(value)
 
@@ -208,6 +220,7 @@ class Connection:
         exchange = self.exchange
         if exchange is None:
             return
+        self.settle()
         self.exchange = None
         exchange.how = how
         self.idle_since_ns = _clock()
@@ -226,10 +239,23 @@ class SocketLink(Connection):
     def __init__(self, owner: Owner, sock: socket.socket, reactor: Reactor) -> None:
         super().__init__(owner)
         self._sock = sock
+        self._fd = sock.fileno()
         self._reactor = reactor
         self._unsent = b""
         self.recvmsg = sock.recvmsg
         reactor.add(self, sock)
+
+    def _look_at_each(self, eager: bool) -> None:
+        self.eager = eager
+        self._reactor.look_at_each(self._fd, eager)
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+        return self._fd
+
+    def settle(self) -> None:
+        """Make everything that was read part of the exchange."""
+        self._reactor.settle(self._fd)
 
     def closed_by_peer(self) -> bool:
         """Look without taking: no bytes at all is the end."""
@@ -288,6 +314,7 @@ class TlsLink(Connection, asyncio.Protocol):
             self.odd(data)
             return
         exchange.stamps.append(now)
+        exchange.lengths.append(len(data))
         exchange.chunks.append(data)
         if self.eager:
             self.look(exchange)

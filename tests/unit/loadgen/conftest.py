@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -85,8 +86,8 @@ def make_bodies() -> Callable[..., list[bytes]]:
     return bodies
 
 
-@pytest.fixture
-def drive() -> Callable[..., Run]:
+@pytest.fixture(params=["plain", pytest.param("compiled", marks=pytest.mark.slow)])
+def drive(request: pytest.FixtureRequest) -> Callable[..., Run]:
     """Send ``n`` requests of ``tokens`` output tokens to a mock engine and read the answers."""
 
     def run(
@@ -110,6 +111,7 @@ def drive() -> Callable[..., Run]:
             own_bodies or bodies(n, tokens, route, stream, **(features or {})), n, **columns
         )
         load = load or Load(connections=2, stall_ns=500_000_000)
+        load = msgspec.structs.replace(load, reader=request.param)
         return execute(
             plan, target or mock.target(route), load, seed=1, workers=workers, keep_text=keep_text
         )

@@ -1,0 +1,125 @@
+"""The reactor with the compiled inner loop (``drain``): Python sees ends of answers, not tokens.
+
+Same sockets, same stamps, same order as ``reactor.Reactor``; a token costs its system calls and
+little else. What lies in a slot becomes part of its exchange when somebody looks: at an end, at a
+full buffer, at the sweep for silent streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import socket
+from typing import TYPE_CHECKING
+
+from seatrial.loadgen.reactor import _TIMESTAMPNS, Reactor, _clock
+from seatrial.loadgen.slots import Slots
+
+if TYPE_CHECKING:
+    from seatrial.loadgen.wire import Connection, SocketLink
+
+
+class CompiledReactor(Reactor):
+    """Reads all sockets of a worker by one compiled call a tick."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        from seatrial.loadgen import drain
+
+        super().__init__(loop)
+        self._drained = drain
+        self._slots = Slots(self._epoll.fileno())
+        self._slot_of: dict[int, int] = {}
+
+    def add(self, connection: SocketLink, sock: socket.socket) -> None:
+        """Read this socket from now on."""
+        sock.setsockopt(socket.SOL_SOCKET, _TIMESTAMPNS, 1)
+        fd = sock.fileno()
+        self._slot_of[fd] = self._slots.take(connection, fd)
+        self._epoll.register(fd, self._drained.INTEREST)
+
+    def remove(self, sock: socket.socket) -> None:
+        """Forget a socket that is about to be closed."""
+        fd = sock.fileno()
+        slot = self._slot_of.pop(fd, None)
+        if slot is not None:
+            self._epoll.unregister(fd)
+            self._slots.give_back(slot, fd)
+
+    def want_write(self, sock: socket.socket, wanted: bool) -> None:
+        """Be told when the socket takes more."""
+        mask = self._drained.INTEREST | (select.EPOLLOUT if wanted else 0)
+        self._epoll.modify(sock.fileno(), mask)
+
+    def look_at_each(self, fd: int, eager: bool) -> None:
+        """Whether every read of this socket must be looked at."""
+        slot = self._slot_of.get(fd)
+        if slot is not None:
+            self._slots.eager[slot] = eager
+
+    def settle(self, fd: int) -> None:
+        """Make what was read part of the exchange."""
+        slot = self._slot_of.get(fd)
+        if slot is not None and self._slots.count[slot]:
+            connection = self._slots.connections[slot]
+            assert connection is not None
+            self._enter(connection, slot)
+
+    def _enter(self, connection: Connection, slot: int) -> bytes:
+        """Move a slot's bytes to the exchange; returns them. Without an exchange they are stray."""
+        data, stamps, lengths = self._slots.settle(slot)
+        exchange = connection.exchange
+        if exchange is not None:
+            exchange.stamps.frombytes(stamps)
+            exchange.lengths.frombytes(lengths)
+            exchange.chunks.append(data)
+        return data
+
+    def _drain(self) -> int:
+        now = _clock()
+        found, stamp, handed = self._slots.read_all(now, self._offset.at(now))
+        for slot, what, code in handed:
+            connection = self._slots.connections[slot]
+            if connection is not None:
+                self._look(connection, slot, what, code)
+        if found:
+            self.delays_ns.append(now - stamp)
+        return found
+
+    def _look(self, connection: Connection, slot: int, what: int, code: int) -> None:
+        """Do what the compiled loop cannot decide."""
+        drained = self._drained
+        if what == drained.WRITABLE:
+            connection.flush()
+            return
+        fd = connection.fileno()
+        while True:
+            if self._slots.count[slot]:
+                self._hand_over(connection, slot)
+            if self._slot_of.get(fd) != slot or self._slots.connections[slot] is not connection:
+                return  # it was closed meanwhile
+            if what == drained.CLOSED:
+                connection.odd(b"")
+                return
+            if what == drained.BROKEN:
+                connection.broken(_error(code))
+                return
+            if what != drained.AGAIN:
+                return
+            now = _clock()
+            what, code = self._slots.read_one(fd, slot, now, self._offset.at(now))
+
+    def _hand_over(self, connection: Connection, slot: int) -> None:
+        last = int(self._slots.lengths[slot, self._slots.count[slot] - 1])
+        exchange = connection.exchange
+        data = self._enter(connection, slot)
+        if exchange is None:
+            connection.odd(data)
+        elif connection.eager:
+            connection.look(exchange)
+        else:
+            connection.maybe_over(exchange, data[-last:])
+
+
+def _error(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
