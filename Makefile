@@ -18,7 +18,7 @@ help:
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet -c constraints.txt -e '.[charts,fast,test,lint]'
+	$(PIP) install --quiet -c constraints.txt -e '.[charts,fast,tokenizers,test,lint]'
 	touch $(STAMP)
 
 venv: $(STAMP)

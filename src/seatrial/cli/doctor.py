@@ -158,7 +158,7 @@ def _open_files() -> Check:
 def _extras() -> list[Check]:
     wanted = (
         ("vl_convert", "charts", "charts in the dossier; tables remain without it"),
-        ("numba", "fast", "the two compiled kernels; the plain versions remain without it"),
+        ("numba", "fast", "the three compiled kernels; the plain versions remain without it"),
     )
     return [
         _check(f"extra {extra}", "ok", what)
