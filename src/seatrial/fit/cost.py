@@ -68,3 +68,8 @@ class StepCost(msgspec.Struct, frozen=True, kw_only=True):
         while self.decode_run(decode, context, steps) < seconds:
             steps += 1
         return steps
+
+
+def scaled(cost: StepCost, factor: float) -> StepCost:
+    """Every step ``factor`` times as long."""
+    return StepCost(**{name: getattr(cost, name) * factor for name in TERMS})

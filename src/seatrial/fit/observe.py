@@ -2,7 +2,9 @@
 
 Read from the cell's own requests.parquet. Times are seconds from the first arrival. A request
 that was not completed still loaded the engine, but its lengths are not known: cells with such
-requests are refused, because a fit that guesses is worse than none.
+requests are refused, because a fit that guesses is worse than none. Token times are read of the
+first few thousand requests only: they are enough for five coefficients, and a cell of a million
+requests must not fill the memory.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ from seatrial.core.errors import IntegrityError, MeasurementInvalid, Prerequisit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+FITTED = 4000
+"""Requests of a cell whose token times are read."""
 _QUERY = """
 SELECT status, scheduled_ns, sent_ns, first_token_ns, last_token_ns,
-  input_tokens, output_tokens, coalesce(cached_tokens, 0), event_ns
+  input_tokens, output_tokens, coalesce(cached_tokens, 0),
+  CASE WHEN row_number() OVER (ORDER BY scheduled_ns, request_id) <= ? THEN event_ns END
 FROM read_parquet(?) ORDER BY scheduled_ns, request_id
 """
 
@@ -30,7 +35,8 @@ class Observed:
     """One cell: columns over its n requests in order of arrival, and its token times.
 
     ``arrival`` (scheduled), ``sent``, ``first``, ``last`` in seconds; ``events[i]`` the times of
-    request i's token events. ``name``: candidate and start; ``load``: which load it was.
+    request i's token events, for the first ``FITTED`` requests at most. ``name``: candidate and
+    start; ``load``: which load it was.
     """
 
     name: str
@@ -66,7 +72,7 @@ def observe(path: Path, *, name: str, load: str) -> Observed:
             remedy="measure it: seatrial run or seatrial bench",
         )
     try:
-        rows = duckdb.execute(_QUERY, [str(path)]).fetchall()
+        rows = duckdb.execute(_QUERY, [FITTED, str(path)]).fetchall()
     except duckdb.Error as error:
         raise IntegrityError(
             f"requests.parquet cannot be read: {error}",
@@ -80,7 +86,11 @@ def observe(path: Path, *, name: str, load: str) -> Observed:
 def from_rows(rows: list[tuple[Any, ...]], *, name: str, load: str) -> Observed:
     """An ``Observed`` from rows (status, scheduled, sent, first, last, input, output, cached,
     events), times in ns."""
-    bad = [row for row in rows if row[0] != "completed" or None in row[1:7] or not row[8]]
+    bad = [
+        row
+        for i, row in enumerate(rows)
+        if row[0] != "completed" or None in row[1:7] or (i < FITTED and not row[8])
+    ]
     if bad or not rows:
         raise MeasurementInvalid(
             f"{len(bad)} of {len(rows)} requests of {name} were not completed",
@@ -105,5 +115,5 @@ def from_rows(rows: list[tuple[Any, ...]], *, name: str, load: str) -> Observed:
         input=length,
         output=np.array([row[6] for row in rows], dtype=np.int64),
         cached=np.clip(cached, 0, length - 1),
-        events=tuple((np.array(row[8], dtype=np.float64) - start) / 1e9 for row in rows),
+        events=tuple((np.array(row[8], dtype=np.float64) - start) / 1e9 for row in rows[:FITTED]),
     )

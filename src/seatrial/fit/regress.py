@@ -23,6 +23,7 @@ from seatrial.stats.interval import Interval
 
 _OUTLYING = 20.0
 _FEWEST_ROWS = 30
+_FEWEST_IDLE = 3
 _DRAWS = 200
 _ROUNDS = 6
 Rows = tuple[Floats, Floats, Floats]  # design, seconds, weight
@@ -36,6 +37,8 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         intervals: term -> 90 % interval over cells; empty with one cell.
         rows, left_out: steps used, and steps left out as outlying.
         residual: median |observed - fitted| / observed over the steps; no unit.
+        overhead: what a request waits beside the engine's steps (connection, parsing, the way
+            back), in seconds: median over requests that met an idle engine; 0 with fewer than 3.
         cells: names of the cells behind it.
     """
 
@@ -45,6 +48,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     residual: float
     cells: list[str]
+    overhead: float = 0.0
 
 
 def fit(tables: dict[str, StepTable], *, seed: int = 1, draws: int = _DRAWS) -> Fit:
@@ -92,6 +96,7 @@ def fit(tables: dict[str, StepTable], *, seed: int = 1, draws: int = _DRAWS) -> 
         left_out=sum(table.n for table in tables.values()) - rows,
         residual=_residual(tables, kept, cost),
         cells=names,
+        overhead=_overhead(tables, kept, cost),
     )
 
 
@@ -128,6 +133,16 @@ def _solve(parts: list[Rows]) -> StepCost:
         context=context,
         attention=attention,
     )
+
+
+def _overhead(tables: dict[str, StepTable], kept: dict[str, np.ndarray], cost: StepCost) -> float:
+    law = np.array(msgspec.structs.astuple(cost))
+    over = []
+    for name, table in tables.items():
+        idle = kept[name] & (table.decode == 0)
+        over.append(table.seconds[idle] - table.design()[idle] @ law)
+    every = np.concatenate(over)
+    return max(float(np.median(every)), 0.0) if every.size >= _FEWEST_IDLE else 0.0
 
 
 def _residual(tables: dict[str, StepTable], kept: dict[str, np.ndarray], cost: StepCost) -> float:

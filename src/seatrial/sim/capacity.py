@@ -17,13 +17,15 @@ import math
 import msgspec
 import numpy as np
 
-from seatrial.fit.cost import StepCost
+from seatrial.fit.cost import StepCost, scaled
 from seatrial.fit.regress import Fit
+from seatrial.sim.calibrate import calibrate, future_interval
 from seatrial.sim.cells import Measured, load_of
 from seatrial.sim.fast import simulate
 from seatrial.sim.load import Load
+from seatrial.sim.metrics import of_observed
 from seatrial.sim.result import SimResult, summary
-from seatrial.sim.validate import fit_cells, future_interval, log_errors, measured_metrics
+from seatrial.sim.validate import fit_cells
 from seatrial.workload.spec import Slo
 
 SCHEMA = "seatrial/capacity/1"
@@ -81,7 +83,7 @@ def capacity(
     for candidate in sorted({cell.candidate for cell in cells}):
         group = [cell for cell in cells if cell.candidate == candidate]
         law = fit_cells(group)
-        factors = step_factors(group, law)
+        factors = step_factors(group)
         says.append(_says(candidate, group, law, factors))
         for scale in scales:
             points.append(
@@ -111,21 +113,16 @@ def capacity(
     )
 
 
-def step_factors(cells: list[Measured], law: Fit) -> tuple[float, float]:
-    """How much faster and slower the engine's steps may be than the law (90 % interval)."""
-    factors = future_interval(log_errors(cells, law)["tpot_ms.mean"])
-    if factors is None:
+def step_factors(cells: list[Measured]) -> tuple[float, float]:
+    """How much faster and slower the engine's steps may be than the law (90 % interval).
+
+    From TPOT on loads (or starts) that were left out of the fit; the residuals are normalised, so
+    they are those of a step's duration.
+    """
+    span = future_interval(calibrate(cells).errors.get("tpot_ms.mean", []))
+    if span is None:
         return 1 / _ALONE_FACTOR, _ALONE_FACTOR
-    return min(factors[0], 1.0), max(factors[1], 1.0)
-
-
-def scaled_cost(cost: StepCost, factor: float) -> StepCost:
-    """Every step ``factor`` times as long."""
-    return StepCost(**{name: value * factor for name, value in _terms(cost).items()})
-
-
-def _terms(cost: StepCost) -> dict[str, float]:
-    return {name: float(value) for name, value in msgspec.structs.asdict(cost).items()}
+    return min(math.exp(span[0]), 1.0), max(math.exp(span[1]), 1.0)
 
 
 def _point(
@@ -139,7 +136,7 @@ def _point(
 ) -> Point:
     cell = cells[0]
     load = load_of(cell.observed).scaled(scale)
-    fast, slow = (scaled_cost(cost, factor) for factor in factors)
+    fast, slow = (scaled(cost, factor) for factor in factors)
     best = needed(cell, load, cost, slo)
     found = Replicas(
         low=needed(cell, load, fast, slo, most=best),
@@ -243,7 +240,7 @@ def holds_measured(cell: Measured, slo: Slo) -> bool:
         for statistic, limit in (limits or {}).items():
             if seconds.size and _statistic(seconds, statistic) > limit:
                 return False
-    rate = measured_metrics(seen)["output_tokens_per_s"]
+    rate = of_observed(seen)["output_tokens_per_s"]
     return slo.output_tokens_per_s is None or rate >= slo.output_tokens_per_s
 
 

@@ -35,15 +35,19 @@ class Measured:
     effective: dict[str, Any]
 
 
-def measured_cells(trial: Path) -> tuple[list[Measured], list[str]]:
-    """Valid cells of a trial that can be simulated, and why the others cannot.
+def measured_cells(trial: Path, candidate: str | None = None) -> tuple[list[Measured], list[str]]:
+    """Valid cells of a trial (of one candidate) that can be simulated, and why others cannot.
 
     Raises:
         PrerequisiteError: the trial has no cells.
     """
     found: list[Measured] = []
     left_out: list[str] = []
-    paths = sorted(trial.glob("cells/*/*/cell.json"))
+    paths = sorted(
+        path
+        for path in trial.glob("cells/*/*/cell.json")
+        if candidate in (None, path.parent.parent.name) and not path.parent.name.startswith(".")
+    )
     if not paths:
         raise PrerequisiteError(
             "this trial has no measured cells",

@@ -22,6 +22,7 @@ EXPECTED = (
     "elimination.json",
     "plan.json",
     "cells",
+    "predictions",
     "quality",
     "probes",
     "lifecycle",

@@ -11,8 +11,10 @@ from seatrial.core.errors import EngineError
 from seatrial.core.ids import sha256_file
 from seatrial.core.progress import Progress
 from seatrial.engines import settings_for, start
+from seatrial.model.weights_identity import weights_sha256
 from seatrial.plan import PlannedCell
-from seatrial.store import whole_folder, write
+from seatrial.sim import frozen
+from seatrial.store import whole_folder, write, write_bytes
 from seatrial.trace import RequestTable
 from seatrial.trial.candidate import TrialCandidate
 from seatrial.trial.failed import failed_cell
@@ -28,6 +30,7 @@ def measure_cell(
     table: RequestTable,
     hardware: str,
     progress: Progress,
+    prediction: Path | None = None,
 ) -> Cell:
     """Measure one cell into ``folder``, which appears only when everything in it is whole.
 
@@ -35,9 +38,14 @@ def measure_cell(
 
     Args:
         hardware: this machine in one line, for the comparability key.
+        prediction: what was predicted of it; a copy is laid into the cell before its engine
+            starts and is hashed with its files, so that it cannot change afterwards.
     """
+    model = weights_sha256(candidate.artefact, candidate.artefact_sha256)
     progress.step("bench", f"{candidate.id} start {planned.start}: starting the engine")
     with whole_folder(folder) as inside:
+        if prediction is not None:
+            write_bytes(inside / frozen.SEAL, prediction.read_bytes())
         try:
             with start(
                 candidate.spec,
@@ -56,8 +64,10 @@ def measure_cell(
                     folder=inside,
                     progress=progress,
                     hardware=hardware,
-                    model_sha256=candidate.artefact_sha256,
+                    model_sha256=model or candidate.artefact_sha256,
                 )
+                key = {**cell.comparability, "artefact": candidate.artefact_sha256}
+                cell = msgspec.structs.replace(cell, comparability=key)
         except EngineError as error:
             cell = failed_cell(candidate.id, planned.start, error)
         files = {p.name: sha256_file(p) for p in sorted(inside.iterdir()) if p.is_file()}

@@ -44,6 +44,7 @@ from seatrial.trial.candidate import (
 from seatrial.trial.check import check_quality
 from seatrial.trial.events import EventLog
 from seatrial.trial.folder import TrialFolder
+from seatrial.trial.foretell import foretell
 from seatrial.trial.frozen import freeze
 from seatrial.trial.manifest import write_manifest
 from seatrial.trial.measure import measure_cell
@@ -226,11 +227,13 @@ class _Run:
                     table=table,
                     hardware=hardware,
                     progress=self.progress,
+                    prediction=foretell(self.folder, planned, self.progress),
                 )
             )
             self.progress.amount("bench", len(cells), len(made.cells), "cells")
         if not cells:
             self.not_run["cells"] = "no candidate reached it"
+        self.not_run["predictions"] = "no start had an earlier one to be predicted from"
         return cells
 
     def _finished(self, path: Path) -> Cell:

@@ -14,10 +14,11 @@ import pytest
 
 from seatrial.bench.cell import SCHEMA, Cell, ClientReport, Counts, Summary
 from seatrial.cli.main import run
+from seatrial.core.ids import sha256_file
 from seatrial.core.provenance import provenance
 from seatrial.fit.cost import StepCost
 from seatrial.sim import POLICIES, Limits, poisson
-from seatrial.sim.frozen import predict, score
+from seatrial.sim.frozen import SEAL, path_of, predict, score, scored
 from seatrial.sim.load import make_load
 from seatrial.sim.result import Step
 from seatrial.sim.state import State
@@ -30,7 +31,7 @@ NONE = Summary(mean=None, p50=None, p90=None, p95=None, p99=None, n=0)
 CANDIDATE = "llama.cpp-newest-q8_0"
 
 
-def write_cell(trial: Path, start: int, rate: float) -> None:
+def write_cell(trial: Path, start: int, rate: float, seal: Path | None = None) -> None:
     load = poisson(40, rate, 60, 30, seed=start)
     load = make_load(load.arrival, np.minimum(load.input, 200), np.minimum(load.output, 100))
     tokens: list[list[float]] = [[] for _ in range(load.n)]
@@ -71,6 +72,7 @@ def write_cell(trial: Path, start: int, rate: float) -> None:
         client=ClientReport(cpu_s=0, cpu_s_per_million_tokens=None, lateness_ms={},
                             loop_lag_ms={}, cpu_share=0),
         findings=[], cold_start_s={}, comparability={"trace": f"rate{rate}"},
+        files={SEAL: sha256_file(seal)} if seal else {},
         provenance=provenance(),
     )  # fmt: skip
     write(folder / "cell.json", cell)
@@ -163,22 +165,37 @@ def test_whatif_without_measurement_reads_the_model(
     assert "Traceback" not in capsys.readouterr().err
 
 
+def states(trial: Path) -> dict[int, str]:
+    return {one.start: one.status for one in scored(trial)}
+
+
 def test_predictions_are_frozen_before_and_scored_after(trial: Path):
     made = predict(trial, CANDIDATE, 5)
     assert made is not None
     assert made.cells == [f"{CANDIDATE}/{i:03d}" for i in range(1, 5)]
-    assert predict(trial, CANDIDATE, 5) == made  # never written twice
-    assert score(trial) == []
-    write_cell(trial, 5, 1.0)
+    path = path_of(trial, CANDIDATE, 5)
+    bytes_before = path.read_bytes()
+    assert predict(trial, CANDIDATE, 5) == made
+    assert path.read_bytes() == bytes_before  # never written twice
+    assert states(trial) == {5: "waits"}
+    write_cell(trial, 5, 1.0, seal=path)
     rows = score(trial)
     assert {row.metric for row in rows} >= {"tpot_ms.mean", "output_tokens_per_s"}
     assert all(abs(row.error) < 0.5 for row in rows if row.metric == "tpot_ms.mean")
-    late = predict(trial, CANDIDATE, 4)
-    assert late is not None
-    path = trial / "predictions" / f"{CANDIDATE}-004.json"
-    older = msgspec.structs.replace(late.provenance, created_at="2999-01-01T00:00:00+00:00")
-    write(path, msgspec.structs.replace(late, provenance=older))
-    assert len(score(trial)) == len(rows)  # a prediction after the fact does not count
+    predict(trial, CANDIDATE, 4)  # its cell is there already
+    assert states(trial) == {4: "not_sealed", 5: "counts"}
+    assert score(trial) == rows  # a prediction after the fact is shown and does not count
+
+
+def test_a_prediction_changed_after_the_measurement_does_not_count(trial: Path):
+    made = predict(trial, CANDIDATE, 5)
+    assert made is not None
+    path = path_of(trial, CANDIDATE, 5)
+    write_cell(trial, 5, 1.0, seal=path)
+    better = [msgspec.structs.replace(one, low=0.0, high=1e9) for one in made.metrics]
+    write(path, msgspec.structs.replace(made, metrics=better))
+    assert states(trial) == {5: "changed"}
+    assert score(trial) == []
 
 
 def test_nothing_to_predict_from(tmp_path: Path):
