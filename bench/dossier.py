@@ -22,10 +22,12 @@ PAGE_LIMIT_S, DOSSIER_LIMIT_S = 2.0, 10.0
 
 def made_up() -> ModuleType:
     """The generator of trials in the tests."""
-    spec = importlib.util.spec_from_file_location("made_up", ROOT / "tests" / "made_up_trial.py")
+    path = ROOT / "tests" / "made_up_trial" / "__init__.py"
+    spec = importlib.util.spec_from_file_location("made_up_trial", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules["made_up_trial"] = module
     spec.loader.exec_module(module)
     return module
 

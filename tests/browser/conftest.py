@@ -25,7 +25,7 @@ def _load(name: str, path: Path) -> ModuleType:
     return sys.modules[name]
 
 
-_trials = _load("made_up_trial", ROOT / "tests" / "made_up_trial.py")
+_trials = _load("made_up_trial", ROOT / "tests" / "made_up_trial" / "__init__.py")
 _browser = _load("chromium_pipe", ROOT / "tests" / "browser" / "chromium.py")
 made_up = _trials.made_up
 

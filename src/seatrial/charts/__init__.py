@@ -3,6 +3,7 @@
 from seatrial.charts.distribution import distribution
 from seatrial.charts.figure import Basis, Column, Figure, Row
 from seatrial.charts.interval import intervals, spans
+from seatrial.charts.load import against_load
 from seatrial.charts.render import PIP, library, svg
 from seatrial.charts.theme import NARROW, WIDE, css, narrowed, with_rows, without_rows
 from seatrial.charts.timeline import lines, over_time, steps
@@ -15,6 +16,7 @@ __all__ = [
     "Column",
     "Figure",
     "Row",
+    "against_load",
     "css",
     "distribution",
     "intervals",

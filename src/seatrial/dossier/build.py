@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,16 @@ from seatrial.charts import Figure
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.dossier import answer as first
-from seatrial.dossier import decided, elimination, live, measured, recipe, sql
+from seatrial.dossier import (
+    decided,
+    elimination,
+    live,
+    measured,
+    operating,
+    recipe,
+    sql,
+    table_sql,
+)
 from seatrial.dossier.escape import harmless
 from seatrial.dossier.figures import measured_figures
 from seatrial.dossier.flat import pairs
@@ -104,6 +114,8 @@ def _dossier(trial: Trial, catalogue: Words) -> Dossier:
         slo=decided.slo_lines(trial),
         differences=decided.differences(trial),
         platform=decided.platform(trial, names),
+        platform_needs=operating.needs(trial),
+        deployment=operating.deployment(trial),
         steps=decided.steps(trial),
         figures=_figures(trial, catalogue, names),
         settings=measured.settings(trial, names),
@@ -118,6 +130,7 @@ def _dossier(trial: Trial, catalogue: Words) -> Dossier:
         files=recipe.file_lines(trial),
         absent=trial.absent,
         sql_prelude=sql.PRELUDE,
+        candidates_sql=_table(trial) if trial.cells else "",
         workload=trial.workload,
         decision=trial.decision,
         provenance=provenance(_inputs(trial)),
@@ -135,6 +148,15 @@ def _figures(trial: Trial, catalogue: Words, names: list[str]) -> list[Figure]:
             slo_of(trial.workload),
             telemetry=any(trial.folder.glob("cells/*/*/telemetry.parquet")),
         )
+
+
+def _table(trial: Trial) -> str:
+    starts = Counter(cell.candidate for cell in trial.cells if cell.valid)
+    return table_sql.candidates_table(
+        slo_of(trial.workload),
+        max(starts.values(), default=0),
+        telemetry=any(trial.folder.glob("cells/*/*/telemetry.parquet")),
+    )
 
 
 def _sections(documents: dict[str, Document]) -> list[Section]:

@@ -12,7 +12,9 @@ import unicodedata
 from typing import Any
 
 MAX_TEXT = 2_000
-OWN = ("sql", "sql_prelude")  # written here, never cut
+OWN = ("sql", "sql_prelude", "candidates_sql")  # written here, never cut
+WHOLE = ("deployment",)  # a file cut in half deploys nothing
+MAX_FILE = 64_000
 _KEEP = "\n\t"
 _SHOWN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -52,7 +54,9 @@ def harmless(value: Any, *, limit: int = MAX_TEXT) -> Any:
         return visible(value, limit=limit)
     if isinstance(value, dict):
         return {
-            visible(str(k), limit=200): v if k in OWN else harmless(v, limit=limit)
+            visible(str(k), limit=200): v
+            if k in OWN
+            else harmless(v, limit=MAX_FILE if k in WHOLE else limit)
             for k, v in value.items()
         }
     if isinstance(value, list | tuple):

@@ -11,6 +11,7 @@ from seatrial.charts import (
     Column,
     Figure,
     Row,
+    against_load,
     distribution,
     intervals,
     lines,
@@ -19,7 +20,8 @@ from seatrial.charts import (
     steps,
     without_rows,
 )
-from seatrial.dossier import sql
+from seatrial.dossier import load_sql, sql
+from seatrial.dossier.service import service_figures
 from seatrial.dossier.slo import Slo
 from seatrial.dossier.words import Words
 
@@ -77,8 +79,10 @@ def measured_figures(
         *(_per_start(maker, metric) for metric in ("ttft_ms", "tpot_ms")),
         _goodput(maker),
         *(_over_time(maker, metric) for metric in ("ttft_ms", "tpot_ms")),
+        _latency_load(maker),
         _length_classes(maker),
         _behind_long(maker),
+        *service_figures(maker),
         _memory(maker),
         _offered(maker),
         *(_lengths(maker, column) for column in ("input_tokens", "output_tokens")),
@@ -122,7 +126,7 @@ def _per_start(maker: Maker, metric: str) -> Figure | None:
 
 def _goodput(maker: Maker) -> Figure | None:
     limits = maker.slo.per_request()
-    if not limits:
+    if not limits or maker.slo.latency.get("itl_ms"):  # ITL is not in the requests' columns
         return None
     columns = [maker.column(k) for k in ("candidate", "start", "n", "value", "low", "high")]
 
@@ -154,6 +158,23 @@ def _over_time(maker: Maker, metric: str) -> Figure | None:
         )
 
     return maker.figure(f"{metric}-over-time", sql.over_time(metric), columns, chart)
+
+
+def _latency_load(maker: Maker) -> Figure | None:
+    _, limit = maker.slo.leading("ttft_ms")
+    columns = [maker.column(k) for k in ("candidate", "load_from", "load", "n")]
+    columns += [maker.column(k, "ms") for k in ("p50", "p95", "tpot_p50", "tpot_p95")]
+
+    def chart(rows: list[Row]) -> dict[str, Any]:
+        return against_load(
+            rows,
+            candidates=maker.candidates,
+            title=maker.words("metric.ttft_ms"),
+            load_title=maker.words("axis.load"),
+            limit=limit,
+        )
+
+    return maker.figure("latency-load", load_sql.LATENCY_BY_LOAD, columns, chart)
 
 
 def _length_classes(maker: Maker) -> Figure | None:

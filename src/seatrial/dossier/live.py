@@ -6,6 +6,7 @@ from typing import Any
 
 from seatrial.dossier.decided import items
 from seatrial.dossier.flat import flatten, number, text_of
+from seatrial.dossier.operating import event_times
 from seatrial.dossier.record import Asked, LifecycleLine, ProbeLine
 from seatrial.dossier.trial import Document, Trial
 
@@ -31,6 +32,7 @@ def lifecycle(trial: Trial) -> list[LifecycleLine]:
     return [
         LifecycleLine(
             candidate=str(d.get("candidate") or name),
+            times=event_times(d),
             asked=[_asked(t) for t in items(d, "trials")],
             not_run={str(n.get("id")): text_of(n.get("because")) for n in items(d, "not_run")},
         )

@@ -89,6 +89,23 @@ class PlatformRow(msgspec.Struct, frozen=True, kw_only=True):
     values: list[Span | None]
 
 
+class NeedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A feature asked of the platform; ``provided`` None where this trial cannot know it."""
+
+    feature: str
+    layer: str
+    provided: bool | None
+    says: str
+
+
+class Deployment(msgspec.Struct, frozen=True, kw_only=True):
+    """Deployment files (name -> text) of the selected candidate, else why there are none."""
+
+    candidate: str
+    files: dict[str, str]
+    because: str
+
+
 class StepLine(msgspec.Struct, frozen=True, kw_only=True):
     """One step of the decision's rule: what it found, hashes of what it read."""
 
@@ -246,10 +263,24 @@ class ProbeLine(msgspec.Struct, frozen=True, kw_only=True):
     asked: list[Asked]
 
 
+class EventTime(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of the lifecycle: how long it took, what became of the requests meanwhile.
+
+    ``s`` and ``phases`` in seconds; ``finished`` and ``lost`` count requests, None where none ran.
+    """
+
+    id: str
+    s: float | None
+    phases: dict[str, float]
+    finished: int | None
+    lost: int | None
+
+
 class LifecycleLine(msgspec.Struct, frozen=True, kw_only=True):
     """One candidate's start, drain, kill, upgrade and roll-back."""
 
     candidate: str
+    times: list[EventTime]
     asked: list[Asked]
     not_run: dict[str, str]
 
@@ -296,6 +327,8 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
     slo: list[SloLine]
     differences: list[Difference]
     platform: list[PlatformRow]
+    platform_needs: list[NeedLine]
+    deployment: Deployment
     steps: list[StepLine]
     figures: list[Figure]
     settings: Settings
@@ -310,6 +343,7 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
     files: list[FileLine]
     absent: dict[str, str]
     sql_prelude: str
+    candidates_sql: str
     workload: dict[str, Any]
     decision: dict[str, Any] | None
     provenance: Provenance

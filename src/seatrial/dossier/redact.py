@@ -22,12 +22,14 @@ _TEXT = (
     re.compile(r"(?:US)?\$\s?\d[\d.,]*|\b\d[\d.,]*\s?(?:USD|EUR|CNY)\b"),
     re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]+\b"),
 )
-_LEAVE = ("sql", "sql_prelude", "spec", "$schema")
+_LEAVE = ("sql", "sql_prelude", "candidates_sql", "spec", "$schema")
 
 
 def redacted(value: Any) -> Any:
     """A dossier's builtins with what is private hidden; sets ``redacted``."""
     hidden = _walk(value)
+    if (hidden.get("deployment") or {}).get("files"):  # half of a deployment file deploys nothing
+        hidden["deployment"] = {"candidate": "", "files": {}, "because": HIDDEN}
     hidden["redacted"] = True
     return hidden
 

@@ -23,8 +23,9 @@ from seatrial.dossier.words import Words
 MOST = 1500
 
 ORDER = f"""\
-WITH r AS (SELECT *, row_number() OVER (PARTITION BY candidate, "start" ORDER BY scheduled_ns)
-    AS place FROM requests WHERE valid AND first_token_ns IS NOT NULL),
+WITH r AS (SELECT candidate, "start", scheduled_ns, first_token_ns, done_ns,
+    row_number() OVER (PARTITION BY candidate, "start" ORDER BY scheduled_ns) AS place
+  FROM requests WHERE valid AND first_token_ns IS NOT NULL QUALIFY place <= {MOST}),
 pairs AS (SELECT b.candidate, b."start", b.place,
     count(*) FILTER (a.first_token_ns > b.scheduled_ns) AS waiting,
     count(*) FILTER (a.first_token_ns <= b.scheduled_ns AND a.done_ns > b.scheduled_ns)
@@ -32,7 +33,7 @@ pairs AS (SELECT b.candidate, b."start", b.place,
     count(*) FILTER (a.first_token_ns > b.scheduled_ns AND b.first_token_ns < a.first_token_ns)
       AS overtaken
   FROM r b JOIN r a ON a.candidate = b.candidate AND a."start" = b."start" AND a.place < b.place
-  WHERE b.place <= {MOST} GROUP BY ALL)
+  GROUP BY ALL)
 SELECT candidate, "start", CAST(sum(waiting) AS BIGINT) AS n,
   sum(overtaken) / nullif(sum(waiting), 0) AS value, CAST(NULL AS DOUBLE) AS low,
   CAST(NULL AS DOUBLE) AS high, round(avg(waiting), 3) AS waiting, max(waiting) AS waiting_most,

@@ -5,7 +5,7 @@ needed. The dossier is built by the same statements, so what is shown is what wa
 aggregation happens in DuckDB: a million requests never become Python objects.
 
 Definitions: TTFT runs from ``scheduled_ns`` (no coordinated omission) to the first content token;
-TPOT is (last token - first token) / (output tokens - 1); E2E ends with ``done_ns``. Percentiles
+TPOT is (last token - first token) / (output tokens - 1); E2E ends with the last token. Percentiles
 are the linear rule (``quantile_cont``; Hyndman and Fan, Am. Stat. 50, 1996, type 7) over the
 completed requests. The distributions are over the offered requests, cancelled ones apart: what
 failed counts as never answered.
@@ -30,15 +30,17 @@ SELECT filename, candidate, "start", valid, ttft_ms, tpot_ms, e2e_ms
 FROM read_json('cells/*/*/cell.json', filename = true, columns = {candidate: 'VARCHAR',
   "start": 'INTEGER', valid: 'BOOLEAN', ttft_ms: 'JSON', tpot_ms: 'JSON', e2e_ms: 'JSON'});
 CREATE OR REPLACE TEMP TABLE requests AS
+WITH began AS (SELECT filename, min(scheduled_ns) AS began_ns
+  FROM read_parquet('cells/*/*/requests.parquet', filename = true) GROUP BY filename)
 SELECT c.candidate, c."start", c.valid, r.status, r.input_tokens, r.output_tokens,
-  r.scheduled_ns, r.first_token_ns, r.done_ns,
-  (r.scheduled_ns - min(r.scheduled_ns) OVER (PARTITION BY r.filename)) / 1e9 AS t_s,
+  r.scheduled_ns, r.first_token_ns, r.done_ns, (r.scheduled_ns - began_ns) / 1e9 AS t_s,
   (r.first_token_ns - r.scheduled_ns) / 1e6 AS ttft_ms,
-  CASE WHEN r.output_tokens > 1
+  CASE WHEN r.output_tokens > 1 AND r.last_token_ns > r.first_token_ns
     THEN (r.last_token_ns - r.first_token_ns) / (r.output_tokens - 1) / 1e6 END AS tpot_ms,
-  (r.done_ns - r.scheduled_ns) / 1e6 AS e2e_ms
+  (r.last_token_ns - r.scheduled_ns) / 1e6 AS e2e_ms
 FROM read_parquet('cells/*/*/requests.parquet', filename = true, union_by_name = true) r
-JOIN cells c ON r.filename = replace(c.filename, 'cell.json', 'requests.parquet');
+JOIN cells c ON r.filename = replace(c.filename, 'cell.json', 'requests.parquet')
+JOIN began b ON b.filename = r.filename;
 """
 
 SHARES = [
@@ -130,7 +132,8 @@ def goodput(limits: dict[str, float]) -> str:
     """Share of offered requests that meet every limit, per start, with Wilson's interval.
 
     Wilson, J. Am. Stat. Assoc. 22, 1927. Limits are per request: metric -> ms;
-    a request that has no such value (TPOT of one token) cannot miss it.
+    a request that has no such value (TPOT of one token) cannot miss it. Requests that the plan
+    cancelled, or that the end of the window left open, are nobody's miss.
     """
     meets = " AND ".join(
         ["status = 'completed'", *(f"coalesce({m} <= {v:g}, true)" for m, v in limits.items())]
@@ -138,7 +141,7 @@ def goodput(limits: dict[str, float]) -> str:
     return f"""\
 WITH g AS (SELECT candidate, "start", count(*) AS n,
     avg(CASE WHEN {meets} THEN 1.0 ELSE 0.0 END) AS p
-  FROM requests WHERE valid AND status <> 'cancelled' GROUP BY candidate, "start")
+  FROM requests WHERE valid AND status NOT IN ('cancelled', 'in_flight') GROUP BY ALL)
 SELECT candidate, "start", n, p AS value,
   greatest(0, (p + 1.92073/n - 1.95996*sqrt(p*(1-p)/n + 0.960365/n/n)) / (1 + 3.84146/n)) AS low,
   least(1, (p + 1.92073/n + 1.95996*sqrt(p*(1-p)/n + 0.960365/n/n)) / (1 + 3.84146/n)) AS high
@@ -173,14 +176,16 @@ GROUP BY candidate, class ORDER BY candidate, min(input_tokens)"""
 BEHIND_LONG = f"""\
 WITH cut AS (SELECT quantile_disc(input_tokens, 0.5) AS short_to,
     quantile_disc(input_tokens, 0.9) AS long_from FROM requests WHERE valid),
-seen AS (SELECT r.*, short_to, max(CASE WHEN input_tokens >= long_from
-      THEN coalesce(first_token_ns, done_ns) END) OVER (PARTITION BY candidate, "start"
-      ORDER BY scheduled_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS long_until
-  FROM requests r, cut WHERE valid)
-SELECT candidate, CASE WHEN coalesce(long_until > scheduled_ns, false)
+long AS (SELECT candidate, "start", scheduled_ns, max(coalesce(first_token_ns, done_ns)) OVER
+    (PARTITION BY candidate, "start" ORDER BY scheduled_ns) AS long_until
+  FROM requests, cut WHERE valid AND input_tokens >= long_from),
+short AS (SELECT candidate, "start", scheduled_ns, ttft_ms FROM requests, cut
+  WHERE valid AND status = 'completed' AND input_tokens <= short_to)
+SELECT s.candidate, CASE WHEN coalesce(long_until > s.scheduled_ns, false)
     THEN 'behind a long one' ELSE 'no long one waiting' END AS class, {_SPANS}
-FROM seen WHERE status = 'completed' AND input_tokens <= short_to
-GROUP BY candidate, class ORDER BY candidate, class DESC"""
+FROM short s ASOF LEFT JOIN long l ON s.candidate = l.candidate AND s."start" = l."start"
+  AND s.scheduled_ns > l.scheduled_ns
+GROUP BY s.candidate, class ORDER BY s.candidate, class DESC"""
 
 OFFERED = """\
 WITH one AS (SELECT candidate, "start" FROM cells WHERE valid ORDER BY candidate, "start" LIMIT 1),

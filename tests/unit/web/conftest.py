@@ -18,7 +18,7 @@ import pytest
 def _load() -> ModuleType:
     name = "made_up_trial"
     if name not in sys.modules:
-        path = Path(__file__).resolve().parents[2] / f"{name}.py"
+        path = Path(__file__).resolve().parents[2] / name / "__init__.py"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None

@@ -99,7 +99,7 @@ def order_of(trial: TrialFiles, decision: Decision, *, image: str | None = None)
     peaks = [c.resources.get("rss_peak_bytes") or 0 for c in cells]
     return Order(
         name=_label(f"{trial.spec.name}-{name}"),
-        workload=trial.spec.name,
+        workload=one_line(trial.spec.name),
         candidate=name,
         engine=arm.engine,
         version=version,
@@ -136,6 +136,11 @@ def argv_of(flags: Mapping[str, Any]) -> list[str]:
         else:
             argv += [f"--{dashed}", str(value)]
     return argv
+
+
+def one_line(text: str) -> str:
+    """``text`` as it may stand in a comment or a description: no line ends there early."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def pin_note(order: Order) -> str:

@@ -54,5 +54,6 @@ def modelfile(order: Order, settings: dict[str, object]) -> str:
 def _quoted(part: str) -> str:
     """A word as systemd reads it: specifiers and quotes escaped (systemd.service(5))."""
     text = part.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$").replace('"', '\\"')
-    plain = part and all(c.isalnum() or c in "-_./:=@,+" for c in part)
+    text = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    plain = part and all((c.isascii() and c.isalnum()) or c in "-_./:=@,+" for c in part)
     return text if plain else f'"{text}"'
