@@ -70,7 +70,9 @@ bench: $(STAMP)
 	$(BIN)/python bench/footprint.py .demo/bench
 	$(BIN)/python bench/gate.py
 	$(BIN)/python bench/facts_load.py
-	$(BIN)/python bench/fingerprint.py .demo/bench
+	test -x .demo/bench/pandas/bin/python || ($(PYTHON) -m venv .demo/bench/pandas && \
+	  .demo/bench/pandas/bin/python -m pip install --quiet 'pandas<4' pyarrow)
+	$(BIN)/python bench/fingerprint.py .demo/bench --pandas .demo/bench/pandas/bin/python
 	$(BIN)/python bench/dossier.py
 	$(BIN)/python bench/telemetry.py
 

@@ -123,9 +123,10 @@ def _cv(gaps: Gaps) -> float:
 
 
 def _binned(seconds: Histogram, width: int) -> Histogram:
-    bins, place = np.unique(seconds.values // width, return_inverse=True)
-    counts = np.bincount(place.reshape(-1), weights=seconds.counts).astype(np.int64)
-    return Histogram(bins, counts)
+    """Counts per bin of so many seconds; a histogram's values ascend, so bins are runs."""
+    bins = seconds.values // width
+    starts = np.flatnonzero(np.r_[True, bins[1:] != bins[:-1]])
+    return Histogram(bins[starts], np.add.reduceat(seconds.counts, starts))
 
 
 def _dense(bins: Histogram, length: int) -> list[int]:
