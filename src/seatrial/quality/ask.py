@@ -19,6 +19,7 @@ import msgspec
 from seatrial.core.errors import EngineError
 from seatrial.quality.answers import Position
 from seatrial.quality.prompts import Prompt
+from seatrial.quality.specials import renamed
 
 _MOST_BYTES = 8 << 20
 
@@ -72,6 +73,7 @@ class Asker:
         )
         self._model = model
         self._extra = extra or {}
+        self._texts: dict[int, str | None] = {}
 
     def __enter__(self) -> Asker:
         return self
@@ -106,7 +108,18 @@ class Asker:
         else:
             body |= {"logprobs": top, "prompt": prompt.text}
             reply = self._post("/v1/completions", body)
-        return self._decode(reply, prompt)
+        return renamed(self._decode(reply, prompt), self.text_of)
+
+    def text_of(self, token: int) -> str | None:
+        """A token's text, special or not, by /detokenize; None where there is no such route."""
+        if token not in self._texts:
+            try:
+                answer = msgspec.json.decode(self._post("/detokenize", {"tokens": [token]}))
+            except (EngineError, msgspec.DecodeError, UnicodeDecodeError):
+                answer = None
+            text = answer.get("content") if isinstance(answer, dict) else None
+            self._texts[token] = text if isinstance(text, str) and text else None
+        return self._texts[token]
 
     def post(self, route: str, body: dict[str, Any]) -> bytes:
         """POST a JSON body; the bytes of a 200 answer."""
