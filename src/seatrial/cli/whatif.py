@@ -85,6 +85,12 @@ def whatif(
     )
     for line in result.says:
         console.line(line)
+    console.title("why, on this traffic (predicted)")
+    console.table(
+        ("variable", "largest effect", "because"),
+        [(name, f"x {effect:.2f}", result.why.get(name, "")) for name, effect in result.ranking],
+        right={1},
+    )
     return 0
 
 

@@ -9,12 +9,18 @@ is predicted; it says what is worth measuring.
 
 from __future__ import annotations
 
+import contextlib
+import math
+from collections.abc import Sequence
+
 import msgspec
 
 from seatrial.core.errors import UsageError
 from seatrial.fit.cost import StepCost
+from seatrial.sim.bottleneck import STEP_BY_STEP, Bottleneck, bottleneck, reasons
 from seatrial.sim.fast import simulate
 from seatrial.sim.load import Load, from_table
+from seatrial.sim.metrics import METRICS, of_result
 from seatrial.sim.policies import POLICIES
 from seatrial.sim.policy import Limits, Policy
 from seatrial.sim.prefix import cached_tokens
@@ -22,7 +28,10 @@ from seatrial.sim.result import Predicted
 from seatrial.trace.table import RequestTable
 
 SCHEMA = "seatrial/whatif/1"
+Changed = tuple[Load, Policy, Limits]
 _SAME = 0.02
+_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
+_BUDGETS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +45,21 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     refused: str = ""
 
 
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """One quantity changed over a range; the baseline's value stands among ``points``.
+
+    ``points``: (value, metric -> ms, tokens per second); what cannot be simulated is left out.
+    """
+
+    variable: str
+    unit: str
+    baseline: float
+    points: list[tuple[float, dict[str, float]]]
+
+
 class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """whatif --json. ``basis``: calibrated or prior; ``ranking``: variables by largest effect."""
+    """whatif --json. ``basis``: calibrated or prior; ``ranking``: variables by largest effect;
+    ``why``: variable -> what in this traffic makes it matter or not."""
 
     schema: str
     basis: str
@@ -47,6 +69,9 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     variants: list[Variant]
     ranking: list[tuple[str, float]]
     says: list[str]
+    bottleneck: Bottleneck
+    why: dict[str, str]
+    curves: list[Curve]
 
 
 def whatif(
@@ -71,6 +96,8 @@ def whatif(
         for variable, value, changed in _variants(table, load, limits, policy, cached=cached)
     ]
     ranking = _ranking(variants)
+    found, _ = bottleneck(load, policy, limits, cost)
+    why = reasons(found)
     return WhatIf(
         schema=SCHEMA,
         basis=basis,
@@ -80,10 +107,66 @@ def whatif(
         variants=variants,
         ranking=ranking,
         says=_says(variants, ranking, basis),
+        bottleneck=found,
+        why={name: why[name] for name, _ in ranking if name in why},
+        curves=curves(load, policy, limits, cost),
     )
 
 
-Changed = tuple[Load, Policy, Limits]
+def curves(load: Load, policy: Policy, limits: Limits, cost: StepCost) -> list[Curve]:
+    """Traffic, places and token budget over a range, on the first ``STEP_BY_STEP`` requests."""
+    part = load.part(slice(0, STEP_BY_STEP))
+    share = limits.blocks * limits.block_tokens if limits.reserve_tokens else 0
+
+    def at_places(n: int) -> Changed:
+        budget = max(limits.token_budget, n)
+        reserve = share // n if share else 0
+        return (
+            part,
+            policy,
+            msgspec.structs.replace(
+                limits, max_seqs=n, token_budget=budget, reserve_tokens=reserve
+            ),
+        )
+
+    def at_budget(n: int) -> Changed:
+        return part, policy, msgspec.structs.replace(limits, token_budget=n)
+
+    places = sorted({max(int(limits.max_seqs * f), 1) for f in _FACTORS})
+    budgets = sorted({max(int(limits.token_budget * f), limits.max_seqs) for f in _BUDGETS})
+    return [
+        Curve(
+            variable="traffic",
+            unit="x",
+            baseline=1.0,
+            points=_points([(f, (part.scaled(f), policy, limits)) for f in _FACTORS], cost),
+        ),
+        Curve(
+            variable="places",
+            unit="",
+            baseline=limits.max_seqs,
+            points=_points([(n, at_places(n)) for n in places], cost),
+        ),
+        Curve(
+            variable="token budget",
+            unit="tokens",
+            baseline=limits.token_budget,
+            points=_points([(n, at_budget(n)) for n in budgets], cost),
+        ),
+    ]
+
+
+def _points(
+    asked: Sequence[tuple[float, Changed]], cost: StepCost
+) -> list[tuple[float, dict[str, float]]]:
+    found = []
+    for value, (load, policy, limits) in asked:
+        with contextlib.suppress(UsageError):  # a request too long for its place, say
+            found.append((float(value), of_result(simulate(load, policy, limits, cost))))
+    return [
+        (value, {m: x for m in METRICS if math.isfinite(x := metrics[m])})
+        for value, metrics in found
+    ]
 
 
 def _variants(
