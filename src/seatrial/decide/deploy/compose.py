@@ -14,8 +14,8 @@ def compose(order: Order) -> str:
     service: dict[str, Any] = {
         "image": order.image,
         "entrypoint": [],
-        "command": order.command,
-        "environment": order.env,
+        "command": [_literal(part) for part in order.command],
+        "environment": {name: _literal(value) for name, value in order.env.items()},
         "ports": [f"127.0.0.1:{PORT}:{PORT}"],
         "volumes": ["./models:/models:ro"],
         "restart": "unless-stopped",
@@ -49,3 +49,8 @@ def compose(order: Order) -> str:
     return f"# {order.candidate} for {order.workload}: {pin_note(order)}\n" + yaml.safe_dump(
         document, sort_keys=False, width=100
     )
+
+
+def _literal(text: str) -> str:
+    """A value that Compose is not to interpolate (compose-spec, 12-interpolation.md)."""
+    return text.replace("$", "$$")

@@ -84,9 +84,9 @@ def container(order: Order) -> dict[str, Any]:
     return {
         "name": "engine",
         "image": order.image,
-        "command": order.command[:1],
-        "args": order.command[1:],
-        "env": [{"name": name, "value": value} for name, value in order.env.items()],
+        "command": [_literal(part) for part in order.command[:1]],
+        "args": [_literal(part) for part in order.command[1:]],
+        "env": [{"name": name, "value": _literal(value)} for name, value in order.env.items()],
         "ports": [{"name": "http", "containerPort": PORT}],
         "startupProbe": {**check, "failureThreshold": tries},
         "readinessProbe": {**check, "failureThreshold": 2},
@@ -95,6 +95,11 @@ def container(order: Order) -> dict[str, Any]:
         "resources": {key: value for key, value in resources.items() if value},
         "volumeMounts": [{"name": "models", "mountPath": "/models", "readOnly": True}],
     }
+
+
+def _literal(text: str) -> str:
+    """A value in which Kubernetes is to expand no ``$(NAME)`` (Container v1, ``args``)."""
+    return text.replace("$(", "$$(")
 
 
 def _annotations(order: Order) -> dict[str, str]:
