@@ -15,6 +15,7 @@ import msgspec
 
 from seatrial.facts import version as order
 from seatrial.facts.factfile import Documented, FactFile, documented_fact, facts_of
+from seatrial.facts.history import View
 from seatrial.facts.record import Fact, Source, expiry, fact_id
 
 UNKNOWN = "unknown"
@@ -51,6 +52,8 @@ class FactSet:
         released: day of that release, None if not known.
         newest: the newest version of the engine in the store, None if none was read.
         stale: extractors that failed there: their predicates are unknown, not empty.
+        past: for a version without a full reading: what its registry, or the registries on both
+            sides of it, say (``history``).
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class FactSet:
         documented: Iterable[Documented],
         newest: str | None,
         companions: Iterable[FactSet] = (),
+        past: View | None = None,
     ) -> None:
         self.engine = engine
         self.version = version
@@ -71,7 +75,9 @@ class FactSet:
         self.newest = newest
         self.stale = list(file.stale) if file else []
         self.notes = list(file.notes) if file else []
-        self._documented = [d for d in documented if _holds(d, version)]
+        self.past = past
+        by_hand = [d for d in documented if _holds(d, version)]
+        self._documented = [*(past.rows if past else ()), *by_hand]
         self._companions = list(companions)
 
     @cached_property
@@ -83,6 +89,8 @@ class FactSet:
         wheel.
         """
         read = facts_of(self.file) if self.file else []
+        if self.past is not None and "architecture" in self.past.predicates:
+            read = [f for f in read if f.predicate != "architecture"]  # of an older version
         for companion in self._companions:
             read += [f for f in companion.facts if f.predicate == "cuda_targets"]
         by_hand = [documented_fact(self.engine, self.version, d) for d in self._documented]

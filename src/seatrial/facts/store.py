@@ -15,6 +15,7 @@ import msgspec
 
 from seatrial.core.errors import IntegrityError, UsageError
 from seatrial.core.folders import home_dir
+from seatrial.facts import history
 from seatrial.facts import version as order
 from seatrial.facts.factfile import (
     Documented,
@@ -54,6 +55,7 @@ class FactStore:
         self._places: dict[str, dict[str, str | Path]] = {}
         self._sets: dict[tuple[str, str], FactSet] = {}
         self._documents: dict[str, list[Documented]] = {}
+        self._histories: dict[str, history.History | None] = {}
         self._archive: zipfile.ZipFile | None = None
         self._index()
 
@@ -105,11 +107,34 @@ class FactStore:
         if cached is None:
             stored = self._resolve(name, asked)
             file = self._read(name, stored) if stored else None
-            cached = FactSet(
-                name, asked, file, self._documented(name), newest, self._companions(name, file)
-            )
+            companions = self._companions(name, file)
+            past = None if file and order.same(file.version, asked) else self._past(name, asked)
+            cached = FactSet(name, asked, file, self._documented(name), newest, companions, past)
             self._sets[name, asked] = cached
         return cached
+
+    def _past(self, engine: str, version: str) -> history.View | None:
+        """What registries of releases without a full reading say of a version."""
+        if engine not in self._histories:
+            self._histories[engine] = history.load(engine)
+        told = self._histories[engine]
+        if told is None or not order.ordered(version):
+            return None
+        artefacts = {v[0]: v[2] for v in told.versions}
+        listed = sorted({*artefacts, *self.versions(engine)}, key=order.key)
+        sides = history.neighbours(listed, version)
+        predicates = frozenset(row[0] for row in told.rows)
+        tables = {}
+        for side in {s for s in sides if s is not None}:
+            if side in artefacts:
+                tables[side] = history.table(told, side)
+            else:
+                file = self._read(engine, side)
+                artefacts[side] = file.artefacts[0].name if file.artefacts else side
+                tables[side] = history.table_of(file, predicates)
+        later = [v for v in listed if order.key(v) > order.key(version)]
+        until = later[0] if later else None
+        return history.view(version, sides, tables, artefacts, until, told.verified_on)
 
     def _companions(self, engine: str, file: FactFile | None) -> list[FactSet]:
         """Facts of the kernel wheels that this version pins exactly and that were read."""

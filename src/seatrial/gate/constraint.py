@@ -95,6 +95,9 @@ def _reason(entry: Constraint, case: Case, found: Finding) -> Reason:
     carried = facts is not None and facts.resolved and not facts.exact
     if facts is not None and carried and any(f.state == "extracted" for f in found.facts):
         says += f" [as read in {facts.resolved}]"
+    inferred = next((f.detail["inferred"] for f in found.facts if "inferred" in f.detail), None)
+    if inferred:
+        says += f" [inferred: {inferred}]"
     old = [f for f in found.facts if case.known.stale(f)]
     if old:
         says += f" [a fact behind this expired on {old[0].expires}]"

@@ -75,7 +75,33 @@ def _declare(feature: str, words: str, asked: Asked) -> None:
 
 _declare("structured_output", "structured output", lambda c: c.spec.requires.structured_output)
 _declare("streaming_cancel", "cancellation of a stream", lambda c: c.spec.requires.streaming_cancel)
-_declare("prefix_cache", "prefix reuse", lambda c: c.spec.requires.prefix_cache)
+
+
+@constraint(
+    "feature_missing_prefix_cache",
+    asks="Has the engine what is required: prefix reuse?",
+    needs="requires.prefix_cache, recurrent layers, facts supports and excludes",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="another engine, another version, or the condition met",
+)
+def feature_missing_prefix_cache(case: Case) -> Finding | None:
+    if not case.spec.requires.prefix_cache:
+        return None
+    fact = case.known.excludes("prefix_cache+recurrent")
+    hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
+    if fact is None or not hybrid:
+        return _judge(case, "prefix_cache", "prefix reuse")
+    refused = fact.value == "refuses"
+    return Finding(
+        verdict=Verdict.INFEASIBLE if refused else Verdict.UNKNOWN,
+        says=f"prefix reuse with recurrent layers in {case.engine} {case.version or ''}: "
+        f"{fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "count the hits on the workload's own trace"),
+        probe=None if refused else case.probe("real_request"),
+    )
+
+
 _declare("tools", "tool calls", lambda c: c.spec.requires.tools)
 _declare(
     "reasoning_parser",

@@ -431,7 +431,12 @@ def _never_there(case: Case, name: str) -> str | None:
     next reading lacks too, or that a reading of this version or a newer one still lacked, was
     not there (a class that has come and gone leaves a row of its own)."""
     later, version = case.known.later, case.version
-    if case.known.exact or later is None or version is None:
+    if case.known.exact or version is None:
+        return None
+    generic = case.known.get("architecture", "TransformersForCausalLM")
+    if generic is None and (told := case.known.lacks("architecture", class_names(case, name))):
+        return told
+    if later is None:
         return None
     if case.known.get("architecture", "TransformersForCausalLM") is not None:
         return None  # a generic class may run it
@@ -451,6 +456,17 @@ def _never_there(case: Case, name: str) -> str | None:
     if lacking is None or order.key(version) > order.key(lacking):
         return None
     return f"{lacking}, read, did not have it; {since} does"
+
+
+def _generic(case: Case, name: str) -> bool:
+    """Whether the generic Transformers class may have anything to run: a class of that library,
+    or code that comes with the model (``auto_map`` of config.json). The newest version read may
+    also meet a library newer than any that was read."""
+    model = case.model
+    if case.known.later is None:
+        return True
+    own = model is not None and model.remote_code
+    return own or case.known.in_transformers(name, model.model_type if model else None)
 
 
 def _unregistered(case: Case, name: str) -> Finding:
@@ -478,7 +494,7 @@ def _unregistered(case: Case, name: str) -> Finding:
             probe=case.probe("facts"),
         )
     fallback = case.known.get("architecture", "TransformersForCausalLM")
-    if fallback is not None and case.engine in {"vllm", "sglang"}:
+    if fallback is not None and case.engine in {"vllm", "sglang"} and _generic(case, name):
         return Finding(
             verdict=Verdict.UNKNOWN,
             says=f"{name} is in no registry of {case.engine} {case.version}; the generic "

@@ -7,6 +7,7 @@ task are three findings; what is emulated says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
@@ -33,7 +34,8 @@ def method_subjects(case: Case) -> list[str]:
     if quant is None or quant.method == "gguf":
         return []
     if quant.method == "compressed-tensors":
-        return [s for s in (_CT.get(quant.scheme),) if s]
+        older = ["compressed-tensors:CompressedTensorsW4A16Fp4"] if quant.scheme == "nvfp4" else []
+        return [s for s in (_CT.get(quant.scheme), *older) if s]  # its weight-only class
     names = [quant.method]
     if quant.scheme == "nvfp4":
         names += ["nvfp4:weight-only", "nvfp4"]
@@ -108,7 +110,45 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
             remedy=str(floor.detail.get("remedy") or _older(case)),
         )
         return
+    if (pinned := _by_pytorch(case, capability)) is not None:
+        yield pinned
+        return
     yield from _targets(case, capability)
+
+
+_TORCH = re.compile(r"(?:==|~=|<|<=)\s*(\d+)\.(\d+)(\.0)?")
+
+
+def _by_pytorch(case: Case, capability: int) -> Finding | None:
+    """PyTorch before 2.7 has no build with code for Blackwell (release notes of 2.7: CUDA 12.8),
+    and an engine that pins such a version has none either."""
+    if capability < 100 or case.engine == "tensorrt-llm":  # its container has a build of its own
+        return None
+    fact = case.known.get("requires", "torch")
+    later = case.known.later.get("requires", "torch") if case.known.later else None
+    if fact is None or not (case.known.exact or (later is not None and _old_torch(later))):
+        return None
+    if not _old_torch(fact):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{case.engine} {case.version or ''} pins PyTorch {fact.value}: no build before 2.7 "
+        f"holds code for compute {capability / 10:.1f}",
+        numbers={"capability": capability},
+        facts=[fact],
+        remedy="a later version of the engine, built with CUDA 12.8 or newer",
+    )
+
+
+def _old_torch(fact: Fact) -> bool:
+    bounds = [
+        (int(m[1]), int(m[2]), m[0].lstrip().startswith("<") and not m[0].startswith("<="))
+        for m in _TORCH.finditer(str(fact.value))
+    ]
+    return any(
+        (major, minor) < (2, 7) or (below and (major, minor) == (2, 7))
+        for major, minor, below in bounds
+    )
 
 
 def _family_specific(case: Case, capability: int) -> Finding | None:
@@ -261,8 +301,8 @@ def _older(case: Case) -> str:
 @constraint(
     "compute_capability",
     asks="Does the engine, and the quantisation method, admit this compute capability?",
-    needs="GPU, quant_method of config.json, fact min_capability",
-    verdicts=("infeasible", "unknown"),
+    needs="GPU, quant_method of config.json, environment, fact min_capability",
+    verdicts=("infeasible", "conditional", "unknown"),
     remedy="another checkpoint of the model (AWQ, GPTQ, GGUF), a newer GPU, another engine",
 )
 def compute_capability(case: Case) -> Iterator[Finding]:
@@ -279,7 +319,25 @@ def compute_capability(case: Case) -> Iterator[Finding]:
             facts=[floor],
             remedy=str(floor.detail.get("remedy") or _older(case)),
         )
+    yield from _asked_by_name(case, capability)
     yield from _method_gate(case, capability)
+
+
+def _asked_by_name(case: Case, capability: int) -> Iterator[Finding]:
+    """Environment variables that ask for a part with a floor of its own."""
+    for name, value in case.candidate.env.items():
+        fact = case.known.get("min_capability", f"env:{name}")
+        on = str(value).strip().lower() not in {"", "0", "false", "no"}
+        if fact is None or not on or not isinstance(fact.value, int) or capability >= fact.value:
+            continue
+        yield Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{name}={value} needs compute {fact.value / 10:.1f}, the GPU is "
+            f"{capability / 10:.1f}: {fact.condition or 'refused'}",
+            numbers={"min_capability": fact.value, "capability": capability},
+            facts=[fact],
+            remedy=str(fact.detail.get("remedy") or f"leave {name} unset"),
+        )
 
 
 def _method_gate(case: Case, capability: int) -> Iterator[Finding]:

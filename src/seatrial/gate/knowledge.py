@@ -49,6 +49,22 @@ class Knowledge:
         """Every fact with this predicate."""
         return self.facts.all(predicate, layer=self.layer) if self.facts else []
 
+    def lacks(self, predicate: str, names: list[str]) -> str | None:
+        """Why none of these subjects was in a table that was read apart from a full reading (of
+        this version, or of those on both sides); null if one was, or no such table is known."""
+        past = self.facts.past if self.facts is not None else None
+        return past.lacks(predicate, names, self.layer) if past is not None else None
+
+    def in_transformers(self, name: str, family: str | None) -> bool:
+        """Whether any version of Transformers that was read knows this class or its family (its
+        tables of text generation are read: the family covers a class for another task)."""
+        versions = self._store.versions("transformers")
+        sets = [self._store.engine("transformers", v) for v in reversed(versions)]
+        if any(s.get("architecture", name) is not None for s in sets):
+            return True
+        rows = (f for s in sets for f in s.all("architecture"))
+        return family is None or any(f.detail.get("model_type") == family for f in rows)
+
     def complete(self, predicate: str) -> bool:
         """Whether absence of a subject is a finding here: the registry of this very version, or
         of an older one (then only what has come since could be missing), was read."""
@@ -138,6 +154,10 @@ class Knowledge:
         rows = [f.since for f in self._store.documented(self.engine, predicate) if f.since]
         read = {v for v in rows if rows.count(v) > 3 and order.key(v) < order.key(version)}
         return max(read, key=order.key, default=None)
+
+    def documented(self, predicate: str) -> list[Fact]:
+        """Every hand-entered fact of this predicate, for whichever versions it holds."""
+        return self._store.documented(self.engine, predicate)
 
     def latest(self, predicate: str) -> list[Fact]:
         """Facts as of the engine's last version, whichever version is judged: what is said of a

@@ -10,6 +10,8 @@ or a share of what is free once the weights are in (TensorRT-LLM, LMDeploy):
 max_num_seqs x vocabulary, and the hidden states of max_num_batched_tokens. The two factors were
 fitted on the measured rows of llm-d-planner docs/empirical-vllm-memory-results.md (vLLM 0.11,
 H100): 9.558 and 2.56 bytes reproduce the activation column of six models to 0.02 GiB.
+Before 0.8 a prompt ran whole: Llama-3.1-8B took 2.07 GiB for 20,000 tokens and 2.99 for 29,000
+(vllm-project/vllm#10517), three copies each of the hidden state and of the feed-forward width.
 The engine's own report replaces the bound later; both are kept.
 """
 
@@ -171,16 +173,19 @@ def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     wide = max(shape.intermediate or 4 * hidden, hidden)
     if shape.experts:
         wide = (shape.expert_intermediate or wide) * max(shape.experts_per_token or 1, 1)
-    least = tokens * (2 * hidden + 2 * wide // case.tp) * 2
+    whole = case.engine == "vllm" and not at_least(case, "0.8.0")  # prompts were not split
+    copies = 3 if whole else 2
+    least = tokens * copies * (hidden + wide // case.tp) * 2
     states = int(HIDDEN_BYTES * tokens * hidden)
     sampler = int(SAMPLER_COPIES * seqs * vocabulary * 4)
     if case.engine not in {"vllm"}:
         sampler = int(2 * seqs * vocabulary * 4 / case.tp)
     best = max(sampler + states, least)
-    upper = max(int((sampler + states) * 1.15), least * 3 // 2)
+    upper = max(int((sampler + states) * 1.15), least * (11 if whole else 15) // 10)
     measured = case.engine == "vllm" and not model.vision and at_least(case, "0.8.0")
     lower = int(0.75 * (sampler + states)) if measured else 0
-    return Band(lower=min(best, max(least, lower)), best=best, upper=upper)
+    low = least * 9 // 10 if whole else least
+    return Band(lower=min(best, max(low, lower)), best=best, upper=upper)
 
 
 def _other(case: Case) -> Band:

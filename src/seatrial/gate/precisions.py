@@ -42,7 +42,7 @@ def emulated_precision(case: Case) -> Finding | None:
 @constraint(
     "quant_unsupported",
     asks="Is the checkpoint's quantisation method among the engine's methods?",
-    needs="quant_method, fact quantization",
+    needs="quant_method, fact quantization (ROCm's own list there), CPU flags",
     verdicts=("infeasible", "conditional", "unknown"),
     remedy="another checkpoint, a plugin, or another engine",
 )
@@ -55,6 +55,8 @@ def quant_unsupported(case: Case) -> Finding | None:
     )
     if fact is None:
         return _unlisted_method(case)
+    if (other := _not_on_platform(case)) is not None:
+        return other
     says = f"quant_method {quant.method} in {case.engine} {case.version or ''}: {fact.value}"
     if fact.value == "plugin":
         plugin, last = fact.detail.get("plugin"), fact.detail.get("last_version")
@@ -72,6 +74,46 @@ def quant_unsupported(case: Case) -> Finding | None:
             remedy="another checkpoint of the model, or another engine",
         )
     return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+
+
+def _not_on_platform(case: Case) -> Finding | None:
+    """ROCm has a list of methods of its own; CPU kernels may need more than the build does."""
+    quant = case.quant
+    assert quant is not None
+    if case.target.on_cpu:
+        return _cpu_kernel(case)
+    if case.target.vendor != "amd" or case.known.facts is None or quant.scheme == "nvfp4":
+        return None
+    all_of = case.known.facts.all("quantization", layer="rocm")
+    listed = {f.subject.replace("_", "-"): f for f in all_of if f.layer == "rocm"}
+    names = {n.replace("_", "-") for n in (quant.method, *_aliases(quant.method)[1:])}
+    if not listed or names & set(listed) - ({"fp8"} if quant.method != "fp8" else set()):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"quant_method {quant.method} is not on {case.engine} {case.version or ''}'s list for "
+        f"ROCm: {', '.join(sorted(listed))}",
+        facts=list(listed.values())[:1],
+        remedy="a checkpoint in one of these methods, a 16-bit one, or a later version",
+    )
+
+
+def _cpu_kernel(case: Case) -> Finding | None:
+    quant, flags = case.quant, {f.lower() for f in case.target.flags}
+    arch = (case.target.arch or "x86_64").lower()
+    if quant is None or not flags or arch not in {"x86_64", "amd64"}:
+        return None
+    fact = case.known.get("requires", f"cpu_flags:{quant.scheme}")
+    lacking = [f for f in fact.value if f not in flags] if fact else []
+    if fact is None or not lacking:
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{quant.method} {quant.scheme} on a processor without {', '.join(lacking)}: "
+        f"{fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "llama.cpp"),
+    )
 
 
 def _aliases(method: str) -> list[str]:

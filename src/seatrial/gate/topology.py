@@ -15,6 +15,7 @@ from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.formats import registered
+from seatrial.gate.pool import at_least
 from seatrial.hardware import link_gb_s
 from seatrial.model import ModelInfo, memory
 
@@ -137,6 +138,39 @@ def heads_tp_divisibility(case: Case) -> Finding | None:
     if heads % case.tp == 0:
         what = f"{kv} KV heads can be neither cut nor repeated evenly over {case.tp} ranks"
     return _escape(case, what, {"heads": heads, "kv_heads": kv, "tp": case.tp})
+
+
+@constraint(
+    "vision_heads_tp",
+    asks="Can the image encoder's heads be cut by TP?",
+    needs="heads of the image encoder, TP, mm_encoder_tp_mode, fact excludes vision_tower",
+    verdicts=("infeasible", "unknown"),
+    remedy="a TP that divides them, or the encoder kept whole (data parallel)",
+)
+def vision_heads_tp(case: Case) -> Finding | None:
+    heads = case.model.shape.vision_heads if case.model else None
+    if case.tp < 2 or not heads or heads % case.tp == 0 or case.form == "gguf":
+        return None
+    if case.candidate.args.get("mm_encoder_tp_mode") == "data":
+        return None
+    subject = f"{case.architecture}+uneven_vision_heads"
+    whole = next((f for f in case.known.documented("excludes") if f.subject == subject), None)
+    says = f"{heads} heads of the image encoder on TP {case.tp}"
+    if whole is None:
+        verdict, says = Verdict.UNKNOWN, f"{says}: whether it is then kept whole is not known"
+    elif at_least(case, whole.since or ""):
+        verdict, says = Verdict.FEASIBLE, f"{says}: {whole.condition}"
+    else:
+        verdict = Verdict.INFEASIBLE
+        says = f"{says} cannot be cut; {case.engine} keeps it whole from {whole.since} on"
+    return Finding(
+        verdict=verdict,
+        numbers={"vision_heads": heads, "tp": case.tp},
+        facts=[whole] if whole else [],
+        says=says,
+        remedy="a TP that divides them; --mm-encoder-tp-mode data where the engine has it",
+        probe=case.probe("boot_log") if verdict is Verdict.UNKNOWN else None,
+    )
 
 
 def _kv_divides(kv: int | None, tp: int) -> bool:

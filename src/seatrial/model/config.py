@@ -162,6 +162,14 @@ def _tied(keys: Keys) -> bool:
     return family.startswith(("gemma", "gpt2", "falcon", "cohere", "gpt_bigcode", "opt", "mpt"))
 
 
+def vision_heads(keys: Keys) -> int | None:
+    """Attention heads of the image encoder, where the configuration says."""
+    part = keys.section(*_VISION)
+    if part is None:
+        return None
+    return part.integer("num_attention_heads", "num_heads", "attention_heads", high=MAX_DIM)
+
+
 def has_vision(keys: Keys) -> bool:
     """Whether the configuration describes an image encoder."""
     return any(isinstance(keys.values.get(k), dict | str) for k in _VISION)

@@ -47,7 +47,8 @@ class CacheGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """Dimensions of the language model (of a multimodal one: its text part)."""
+    """Dimensions of the language model (of a multimodal one: its text part); ``vision_heads`` are
+    those of the image encoder."""
 
     layers: int | None = None
     hidden: int | None = None
@@ -65,6 +66,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     dense_layers: int = 0
     draft_layers: int = 0
     tied_embeddings: bool = False
+    vision_heads: int | None = None
 
 
 class Quantization(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import msgspec
+
 from seatrial.core.errors import UsageError
 from seatrial.model import config, gguf_config, gguf_file, quantization, safetensors_file
 from seatrial.model.bounded import Keys, read_bytes, read_object
@@ -175,6 +177,7 @@ def _read_folder(folder: Path) -> ModelInfo:
     outer, missing = _configuration(folder)
     keys = config.text_keys(outer)
     shape = config.check(config.shape_of(keys), outer.path)
+    shape = msgspec.structs.replace(shape, vision_heads=config.vision_heads(outer))
     cache, known = cache_groups(keys, shape)
     files, notes = safetensors_file.weight_files(folder)
     headers = [safetensors_file.read_header(p) for p in files]

@@ -26,7 +26,7 @@ def test_a_version_between_two_readings_passes_and_says_which_was_read(first: An
     row = first(_asked("0.32.5"))
     assert row.verdict == "feasible"
     architecture = next(r for r in row.reasons if r.constraint == "arch_unsupported")
-    assert "[as read in 0.32.0]" in architecture.says
+    assert "inferred: so in 0.32.0 and in 0.33.0" in architecture.says
 
 
 def test_a_version_that_was_read_carries_no_such_note(first: Any) -> None:

@@ -20,6 +20,7 @@ def test_verdict_and_reason(name: str, first: Any) -> None:
         "engine": case["engine"],
         "version": case["version"],
         "args": case.get("args", {}),
+        "env": case.get("env", {}),
     }
     row = first({**{k: case[k] for k in _KEYS if k in case}, "candidates": [candidate]})
     said = [f"{r.verdict} {r.constraint}: {r.says}" for r in row.reasons]

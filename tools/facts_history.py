@@ -1,0 +1,296 @@
+"""Write src/seatrial/facts/history/ENGINE.json: which classes each old release had.
+
+    python tools/facts_history.py vllm lmdeploy sglang
+
+The snapshot holds full readings of some versions. Between and before them a few members of each
+other release are read by byte range (its registry, its model files, its platform lists), and what
+they say is kept as ranges over the versions read. Needs a network.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.core.errors import SeatrialError
+from seatrial.facts import load
+from seatrial.facts import version as order
+from seatrial.facts.extract import lmdeploy, sglang, vllm
+from seatrial.facts.extract.findings import Findings, Missing, Source
+from seatrial.facts.extract.vllm_places import Places
+from seatrial.facts.reach.index import Index
+from seatrial.facts.sync import open_release, release_file
+
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "seatrial" / "facts" / "history"
+FIRST = {"vllm": "0.2.0", "lmdeploy": "0.2.0", "sglang": "0.2.0"}
+PROJECT = {"vllm": "vllm", "lmdeploy": "lmdeploy", "sglang": "sglang"}
+
+Key = tuple[str, str, str | None]
+"""predicate, subject, layer"""
+Cell = tuple[Any, ...]
+"""value, member, line, supports"""
+
+_OLD_TABLES = re.compile(r"^_?[A-Z_]*MODELS$|^_MODEL_REGISTRY$")
+_NO_TABLES = ("_OOT", "_ROCM", "_PREVIOUSLY", "_PP_SUPPORTED", "_VLLM")
+_METHODS = ("_QUANTIZATION_CONFIG_REGISTRY", "QUANTIZATION_METHODS", "_QUANTIZATION_REGISTRY")
+_CLASS = re.compile(r"^class\s+(\w+)\s*\(([^)]*)\)\s*:", re.MULTILINE)
+
+
+def vllm_rows(source: Source, version: str) -> dict[Key, Cell]:
+    """Classes with what they support, quantisation methods, and those allowed on ROCm."""
+    rows = _vllm_new(source, version) if order.key(version) >= order.key("0.6.3") else {}
+    rows = rows or _vllm_old(source)
+    rows.update(_vllm_methods(source))
+    return rows
+
+
+def _vllm_new(source: Source, version: str) -> dict[Key, Cell]:
+    places, findings = Places("vllm"), Findings(source, "vllm", version)
+    try:
+        claims = vllm.model_claims(findings, "vllm")
+        vllm.architectures(findings, places, claims)
+    except Missing as error:
+        print("  ", version, error)
+        return {}
+    return _from(findings, ("architecture",))
+
+
+def _vllm_old(source: Source) -> dict[Key, Cell]:
+    """Before 0.6.3: dictionaries in three places; LoRA by an attribute, PP by a list."""
+    rows: dict[Key, Cell] = {}
+    models = source.glob("vllm/model_executor/models/*.py")
+    places = [
+        "vllm/model_executor/models/registry.py",
+        "vllm/model_executor/models/__init__.py",
+        "vllm/model_executor/model_loader.py",
+    ]
+    source.fetch([*models, *places, "vllm/config.py"])
+    texts = {p: source.text(p) for p in models}
+    pipelined = _strings(source.text("vllm/config.py"), "_PP_SUPPORTED_MODELS")
+    for place in places:
+        for name, where, cls, line in _registry(source.text(place)):
+            path = f"vllm/model_executor/models/{where}.py" if where else None
+            supports = _old_claims(texts, path, cls)
+            supports += ["pp"] if name in pipelined else []
+            rows[("architecture", name, None)] = ("native", place, line, tuple(sorted(supports)))
+    return rows
+
+
+def _registry(text: str) -> Iterator[tuple[str, str | None, str, int]]:
+    """Entries of the registry's dictionaries: name, module, class, line."""
+    for name, node in _assigned(text):
+        if not _OLD_TABLES.match(name) or name.startswith(_NO_TABLES):
+            continue
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                continue
+            if isinstance(value, ast.Tuple) and len(value.elts) == 2:
+                where, cls = (ast.literal_eval(e) for e in value.elts)
+                yield key.value, str(where), str(cls), key.lineno
+            elif isinstance(value, ast.Name | ast.Attribute):
+                cls = value.id if isinstance(value, ast.Name) else value.attr
+                yield key.value, None, cls, key.lineno
+
+
+def _assigned(text: str) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.parse(text or "").body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node.value
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
+            yield node.target.id, node.value
+
+
+def _strings(text: str, name: str) -> set[str]:
+    """String constants inside what ``name`` is assigned, anywhere in the file."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text or "")):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        if any(_called(t) == name for t in targets) and node.value is not None:  # type: ignore[union-attr]
+            constants = (n for n in ast.walk(node.value) if isinstance(n, ast.Constant))  # type: ignore[union-attr]
+            found |= {c.value for c in constants if isinstance(c.value, str)}
+    return found
+
+
+def _called(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else None
+
+
+def _old_claims(texts: dict[str, str], path: str | None, cls: str) -> list[str]:
+    """``lora`` if the class or a base of it in these files has the attribute or the mix-in."""
+    pool = {path: texts[path]} if path in texts else texts
+    seen: set[str] = set()
+    front = [cls]
+    while front:
+        name = front.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for text in (*pool.values(), *(texts.values() if len(seen) > 1 else ())):
+            hit = re.search(rf"^class {re.escape(name)}\b(\(([^)]*)\))?:", text, re.MULTILINE)
+            if hit is None:
+                continue
+            body = text[hit.end() :].split("\nclass ", 1)[0]
+            bases = [b.strip().rpartition(".")[2] for b in (hit[2] or "").split(",") if b.strip()]
+            if "SupportsLoRA" in bases or "supported_lora_modules" in body:
+                return ["lora"]
+            front += [b for b in bases if not b.startswith("nn")]
+            break
+    return []
+
+
+def _vllm_methods(source: Source) -> dict[Key, Cell]:
+    """Names of quantisation methods, and those that ROCm may use (a list until 0.8, then the
+    platform's)."""
+    rows: dict[Key, Cell] = {}
+    table = "vllm/model_executor/layers/quantization/__init__.py"
+    rocm = ("vllm/config.py", "vllm/platforms/rocm.py")
+    source.fetch([table, *rocm])
+    for name, node in _assigned(source.text(table)):
+        if name not in _METHODS:
+            continue
+        keys = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        if not keys:  # Literal[...] and get_args: the newer form
+            keys = [n for n in ast.walk(node) if isinstance(n, ast.Constant)]
+        for key in keys:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                rows[("quantization", key.value, None)] = ("native", table, key.lineno, None)
+    for node in ast.walk(ast.parse(source.text(table) or "")):
+        if isinstance(node, ast.Dict):
+            for key in node.keys:
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    rows.setdefault(
+                        ("quantization", key.value, None), ("native", table, key.lineno, None)
+                    )
+    for path, name in zip(
+        rocm, ("rocm_supported_quantization", "supported_quantization"), strict=True
+    ):
+        allowed = _strings(source.text(path), name)
+        for method in allowed:
+            rows[("quantization", method, "rocm")] = ("native", path, None, None)
+    return rows
+
+
+def sglang_rows(source: Source, version: str) -> dict[Key, Cell]:
+    """Entry classes of the model files."""
+    findings = Findings(source, "sglang", version)
+    paths = source.glob("sglang/srt/models/*.py")
+    source.fetch(paths)
+    sglang.architectures(findings, paths)
+    return _from(findings, ("architecture",))
+
+
+def lmdeploy_rows(source: Source, version: str) -> dict[Key, Cell]:
+    """Both engines' tables."""
+    findings = Findings(source, "lmdeploy", version)
+    try:
+        lmdeploy.architectures(findings)
+    except Missing as error:
+        print("  ", version, error)
+        return {}
+    rows = _from(findings, ("architecture",))
+    by_class = order.key(version) >= order.key("0.6.0")  # before, PyTorch's table named modules
+    return {k: c for k, c in rows.items() if k[2] == "turbomind" or by_class}
+
+
+def _from(findings: Findings, predicates: tuple[str, ...]) -> dict[Key, Cell]:
+    rows: dict[Key, Cell] = {}
+    members = findings.file(released=None, verified_on="", extractor="").members
+    for predicate in predicates:
+        for row in findings.rows.get(predicate, []):
+            cells = [*row, *["extracted", None, None, {}][len(row) - 4 :]]
+            subject, value, member, line, _, _, layer, detail = cells
+            supports = detail.get("supports")
+            path = members[member].path
+            last = detail.get("last_version")
+            cell = (value, path, line, tuple(sorted(supports)) if supports is not None else None)
+            rows.setdefault((predicate, subject, layer), (*cell, last) if last else cell)
+    return rows
+
+
+READERS = {"vllm": vllm_rows, "sglang": sglang_rows, "lmdeploy": lmdeploy_rows}
+
+
+def write(engine: str) -> None:
+    """Read what is missing and write the engine's file."""
+    index, known = Index(), set(load(user=Path("/nonexistent")).versions(engine))
+    listed = [
+        v
+        for v in index.versions(PROJECT[engine])
+        if not order.is_prerelease(v)
+        and order.key(v) >= order.key(FIRST[engine])
+        and not any(order.same(v, k) for k in known)
+    ]
+    versions, tables = [], []
+    for version in sorted(set(listed), key=order.key):
+        try:
+            file = release_file(engine, version, index)
+            source = Source(open_release(file, index), version, check=False)
+            rows = READERS[engine](source, version)
+        except SeatrialError as error:
+            print("  ", version, error)
+            continue
+        if sum(k[0] == "architecture" for k in rows) < 5:
+            print("  ", version, "too few classes", len(rows))
+            continue
+        print(version, len(rows), flush=True)
+        versions.append([version, (file.uploaded or "")[:10], file.name, file.sha256])
+        tables.append(rows)
+    FOLDER.mkdir(exist_ok=True)
+    body = {
+        "schema": "seatrial/facts-history/1",
+        "engine": engine,
+        "verified_on": datetime.date.today().isoformat(),
+        "versions": versions,
+        "rows": ranges(tables),
+    }
+    raw = msgspec.json.format(msgspec.json.encode(body), indent=0)
+    (FOLDER / f"{engine}.json").write_bytes(raw + b"\n")
+    print(engine, len(versions), "versions,", len(body["rows"]), "ranges,", len(raw), "bytes")
+
+
+def ranges(tables: list[dict[Key, Cell]]) -> list[list[Any]]:
+    """``[predicate, subject, layer, value, member, line, supports, last, first, end]``: holds from
+    the version at ``first`` up to the one at ``end``, not included."""
+    out: list[list[Any]] = []
+    keys = sorted({k for t in tables for k in t}, key=lambda k: (k[0], k[1], k[2] or ""))
+    for key in keys:
+        start: int | None = None
+        for place in range(len(tables) + 1):
+            here = tables[place].get(key) if place < len(tables) else None
+            before = tables[start].get(key) if start is not None else None
+            if start is not None and (here is None or _claim(here) != _claim(before)):
+                out.append([*key, *_row(before), start, place])
+                start = None
+            if here is not None and start is None:
+                start = place
+    return out
+
+
+def _claim(cell: Cell | None) -> tuple[Any, ...]:
+    """What is claimed, without where it stands."""
+    return () if cell is None else (cell[0], cell[3], cell[4] if len(cell) > 4 else None)
+
+
+def _row(cell: Cell | None) -> list[Any]:
+    assert cell is not None
+    value, member, line, supports = cell[:4]
+    last = cell[4] if len(cell) > 4 else None
+    return [value, member, line, list(supports) if supports is not None else None, last]
+
+
+if __name__ == "__main__":
+    for engine in sys.argv[1:] or list(READERS):
+        write(engine)
