@@ -107,5 +107,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     by_length: list[dict[str, Any]] = []  # TTFT and E2E by quarter of input and output length
     fluidity: float | None = None  # mean over requests, where the SLO has both targets
     assumptions: list[str] = []
+    input_tokens_estimated: bool = False  # prompts of about so many tokens: the server miscounts
     bounds: dict[str, float] = {}  # request_s and run_s: how long at most, see loadgen.limits
     files: dict[str, str] = {}  # name -> sha256 of the files beside cell.json

@@ -49,8 +49,14 @@ def key(
     forced_length: bool,
     bodies_sha256: str | None = None,
 ) -> dict[str, Any]:
-    """The key of one cell; a file's own bodies are both its trace and its sampling."""
+    """The key of one cell; a file's own bodies are both its trace and its sampling.
+
+    Where input lengths are estimates the key says so (``input_tokens``), and the template's share
+    is unknown: such a cell is equal to none.
+    """
+    estimated = {} if lexicon.exact else {"input_tokens": "estimated"}
     return {
+        **estimated,
         "model": model_sha256 or spec.model.path,
         "precision": effective.get("weights") or effective.get("dtype") or spec.model.precision,
         "kv_cache_dtype": effective.get("kv_cache_dtype"),
@@ -60,7 +66,7 @@ def key(
         "route": route,
         "forced_length": forced_length,
         "template": effective.get("template_sha256"),
-        "template_overhead_tokens": lexicon.overhead,
+        "template_overhead_tokens": lexicon.overhead if lexicon.exact else None,
         "hardware": hardware,
     }
 
@@ -72,6 +78,9 @@ def prompt_counts_differ(a: Records, b: Records) -> list[int]:
     """
     left = dict(zip(a.ints["index"].tolist(), a.ints["input_tokens"].tolist(), strict=True))
     right = dict(zip(b.ints["index"].tolist(), b.ints["input_tokens"].tolist(), strict=True))
+    for side, records in ((left, a), (right, b)):
+        for index in records.ints["index"][records.input_estimated].tolist():
+            del side[index]  # our own estimate says nothing about an engine
     both = sorted(set(left) & set(right))
     return [i for i in both if left[i] >= 0 and right[i] >= 0 and left[i] != right[i]]
 

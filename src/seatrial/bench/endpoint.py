@@ -191,6 +191,7 @@ def _measure(
         cancel=wish.cancel,
         timeout_s=wish.timeout_s,
         single_s=wish.single_s,
+        exact=False,
     )
 
 

@@ -37,6 +37,7 @@ from seatrial.core.seeds import derive_seed
 from seatrial.engines import RunningEngine, http
 from seatrial.loadgen import metrics
 from seatrial.loadgen.body import PATHS, Sampling
+from seatrial.loadgen.lexicon import Lexicon
 from seatrial.loadgen.plan import Load, Target
 from seatrial.loadgen.records import Records, count_texts, write_parquet
 from seatrial.loadgen.run import Run, execute, workers_for
@@ -108,6 +109,7 @@ def measure(
     cancel: Cancel | None = None,
     timeout_s: float | None = None,
     single_s: float | None = None,
+    exact: bool = True,
 ) -> Cell:
     """Load the engine with the table and say what was seen.
 
@@ -122,6 +124,8 @@ def measure(
         cancel: which share of the requests the client closes before their end.
         timeout_s: a request is given up after so long; None: see ``loadgen.limits.bounds``.
         single_s: time of one request alone, where known: a closed loop's end rests on it.
+        exact: prompts must have exactly the planned tokens; False: where the server's counts do
+            not allow it, about so many, and the cell says so.
         calibrated: hold the client against the mock engine at the planned load first.
 
     Raises:
@@ -137,7 +141,7 @@ def measure(
     kept = load.fresh or caller.keeps_connections(min(timeout_s or 60.0, 60.0))
     if not kept:
         load = msgspec.structs.replace(load, fresh=True, connections=0)
-    prepared = _prepared(table, caller, cell_seed, replay, extra, cancel)
+    prepared = _prepared(table, caller, cell_seed, replay, extra, cancel, exact)
     bounded = _bounded(prepared.plan, load, table, timeout_s, single_s)
     progress.step("bench", bounded.says)
     target = target_of(engine, route, headers)
@@ -196,6 +200,7 @@ def measure(
         candidate=candidate, start=start, void=void, findings=findings, effective=effective,
         key=key, calibration=calibration, seed=cell_seed, floor=floor,
         assumptions=prepared.assumptions, bounds=bounded.bounds,
+        estimated=not prepared.lexicon.exact,
         resources=neighbours.resources(telemetry, listener),
     )  # fmt: skip
 
@@ -214,10 +219,11 @@ def _prepared(
     replay: Replay | None,
     extra: dict[str, Any] | None,
     cancel: Cancel | None,
+    exact: bool,
 ) -> Prepared:
     if replay is not None:
         return prepare_replay(replay)
-    lexicon = lexicon_for(caller)
+    lexicon = lexicon_for(caller, exact=exact)
     if extra:
         caller.style = msgspec.structs.replace(caller.style, extra={**caller.style.extra, **extra})
     return prepare(table, caller, seed, lexicon=lexicon, cancel=cancel)
@@ -241,6 +247,7 @@ def _cell(
     assumptions: list[str],
     resources: dict[str, float | int | None],
     bounds: dict[str, float],
+    estimated: bool,
 ) -> Cell:
     records = run.records
     tokens = metrics.output_tokens(records)
@@ -266,6 +273,7 @@ def _cell(
         failure_rate=summary.failure_rate(records),
         resources=resources,
         bounds=bounds,
+        input_tokens_estimated=estimated,
         effective=effective,
         client=msgspec.structs.replace(
             judge_client.report(
@@ -362,7 +370,7 @@ def _findings(run: Run, prepared: Prepared) -> list[Finding]:
         for level, says in [_MEANINGS.get(name, ("info", name))]
     ]
     found += [Finding(id="assumption", level="info", says=text) for text in prepared.assumptions]
-    found += _input_lengths(records)
+    found += _input_lengths(records, prepared.lexicon)
     if run.client.stray:
         found.append(
             Finding(
@@ -374,14 +382,25 @@ def _findings(run: Run, prepared: Prepared) -> list[Finding]:
     return found
 
 
-def _input_lengths(records: Records) -> list[Finding]:
-    """Prompts whose usage is not what was planned."""
+def _input_lengths(records: Records, lexicon: Lexicon) -> list[Finding]:
+    """Prompts whose usage is not what was planned, or of which only an estimate is known."""
     planned = records.plan["planned_input_tokens"][records.ints["index"]]
     got = records.ints["input_tokens"]
-    off = (got >= 0) & (planned >= 0) & (got != planned)
+    told = (got >= 0) & (planned >= 0) & ~records.input_estimated
+    off = told & (got != planned)
+    worst = int(np.abs(got - planned)[off].max()) if off.any() else 0
+    if not lexicon.exact:
+        counted = f"{int(told.sum())} of {records.n} prompts were counted by the server"
+        return [
+            Finding(
+                id="input-tokens-estimated",
+                level="warning",
+                says="input lengths are estimates: the server's counts allow no exact prompts",
+                evidence=f"{counted}, by up to {worst} tokens other than planned",
+            )
+        ]
     if not off.any():
         return []
-    worst = int(np.abs(got - planned)[off].max())
     return [
         Finding(
             id="input-length-differs",

@@ -18,7 +18,7 @@ from seatrial.bench.style import Caller
 from seatrial.core.seeds import stream
 from seatrial.core.units import s_to_ns
 from seatrial.loadgen.body import make_body
-from seatrial.loadgen.lexicon import Lexicon, find
+from seatrial.loadgen.lexicon import Lexicon, NotExact, estimate, find
 from seatrial.loadgen.plan import ANSWER_MARK
 from seatrial.loadgen.prompts import PromptMaker, block_slice
 from seatrial.loadgen.run import Planned, planned
@@ -33,6 +33,10 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 OWN_BODIES = "own bodies"
+_ESTIMATED = (
+    "the server's counts allow no prompts of exact length: a prompt is so many words, each taken"
+    " for {each:.3g} tokens; input lengths are estimates"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,30 @@ class Prepared:
     assumptions: list[str]
 
 
-def lexicon_for(caller: Caller) -> Lexicon:
-    """Ask the engine for words of one token and the template's overhead."""
+def lexicon_for(caller: Caller, *, exact: bool = True) -> Lexicon:
+    """Ask the engine for words of one token and the template's overhead.
+
+    Args:
+        exact: False: where the server's counts allow no exact prompts, an estimate will do.
+
+    Raises:
+        NotExact: exact prompts were asked for and cannot be made.
+    """
     count_turn = caller.count_turn if caller.route == "chat" else None
-    return find(
-        caller.count_prompt,
-        count_text=caller.count_text(),
-        count_turn=count_turn,
-        where=caller.engine.base_url,
-    )
+    try:
+        return find(
+            caller.count_prompt,
+            count_text=caller.count_text(),
+            count_turn=count_turn,
+            where=caller.engine.base_url,
+        )
+    except NotExact:
+        if exact:
+            raise
+    try:
+        return estimate(caller.count_prompt)
+    except NotExact:
+        return estimate(None)
 
 
 def prepare(
@@ -78,6 +97,8 @@ def prepare(
     lexicon = lexicon or lexicon_for(caller)
     assumptions: list[str] = []
     n = table.n
+    if not lexicon.exact:
+        assumptions.append(_ESTIMATED.format(each=lexicon.tokens_per_word))
     inputs = _lengths(table.input_tokens, n, DEFAULT_INPUT_TOKENS, "input", assumptions)
     outputs = _lengths(table.output_tokens, n, DEFAULT_OUTPUT_TOKENS, "output", assumptions)
     none = np.full(n, -1, np.int64)
@@ -228,6 +249,7 @@ def _conversations(
         wanted = int(inputs[i])
         fresh = wanted - tokens - maker.lexicon.per_turn
         if history and fresh >= 1:
+            fresh = maker.words_of(fresh)
             first = maker.lexicon.first
             text = first + maker.request_words(i, fresh - 1) if fresh > 1 else first
             messages = [*history, _user(text)]

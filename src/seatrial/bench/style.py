@@ -17,6 +17,7 @@ from seatrial.core.errors import EngineError
 from seatrial.engines import RunningEngine
 from seatrial.engines.http import Reply, call, connection, read_body
 from seatrial.loadgen.body import PATHS, BodyStyle, Sampling, make_body
+from seatrial.loadgen.lexicon import NotExact
 
 _RENAMES: dict[str, dict[str, str]] = {
     "llama.cpp": {"repetition_penalty": "repeat_penalty"},
@@ -92,7 +93,8 @@ class Caller:
         """``usage.prompt_tokens`` of a request with this user message.
 
         Raises:
-            EngineError: there is no usage in the answer.
+            NotExact: there is no count in the answer.
+            EngineError: there is no answer.
         """
         return self._count(self._messages(text))
 
@@ -139,8 +141,9 @@ class Caller:
             count = usage.get("prompt_tokens", usage.get("input_tokens"))
         elif isinstance(value, dict):
             count = value.get("prompt_eval_count")
-        if not isinstance(count, int):
-            raise EngineError(
+        if not isinstance(count, int) or isinstance(count, bool):
+            kind = NotExact if reply.ok else EngineError
+            raise kind(
                 f"the server does not say how many tokens a prompt has: status {reply.status} "
                 f"{reply.error} {reply.text()[:200]}".rstrip(),
                 where=self.engine.base_url + PATHS[self.route],

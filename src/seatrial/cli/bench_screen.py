@@ -46,6 +46,8 @@ def show(console: Console, cell: Cell, out: Path | None) -> None:
         _row("TPOT ms", cell.tpot_ms),
         _row("E2E ms", cell.e2e_ms),
     ]
+    if cell.input_tokens_estimated:
+        console.line("input lengths are estimates: this server's token counts do not add up")
     console.table(["", "mean", "p50", "p90", "p95", "p99", "n"], rows, right=range(1, 7))
     rate = cell.output_tokens_per_s
     console.line(

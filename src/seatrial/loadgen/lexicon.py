@@ -4,6 +4,10 @@ A prompt of exactly n tokens is n such words less the template's share. The engi
 through its tokenize route, or, where it has none, by the ``usage.prompt_tokens`` of requests for
 one output token. Nothing is assumed about the tokenizer; what is found is verified on a text of
 many words before it is used.
+
+A server that does not count, or counts in a way that does not add up, can still be loaded: then a
+prompt is so many words, its length in tokens is an estimate, and everything that rests on it says
+so (``Lexicon.exact`` is False).
 """
 
 from __future__ import annotations
@@ -40,8 +44,12 @@ _TEXT = """
  main common poor natural similar central federal general certain current foreign financial
 """
 _COMMON = list(dict.fromkeys(_TEXT.split()))
+_FIRST = "Say"
 _MIN_WORDS = 64
 _AT_ONCE = 96  # words asked about at once: fits the smallest context that is served
+_MOST_PER_WORD = 2.0  # tokens a word in the mean; above it too few words are one token
+_LIKELY = (0.5, 12.0)  # tokens a word that a tokenizer may have; beyond, counts are no counts
+ESTIMATE = "estimate"
 
 
 class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +60,9 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
         words: with a space before each; one token each.
         overhead: tokens of a prompt of w words less w (template, BOS, role marks).
         per_turn: tokens that one more turn (answer and question) adds beyond its words.
-        source: how it was found: "tokenize" or "usage".
-        verified: on a text of this many words the count was exact.
+        source: how it was found: "tokenize", "usage", or "estimate".
+        verified: on a text of this many words the count was exact; 0 for an estimate.
+        tokens_per_word: 1 where prompts are exact.
     """
 
     first: str
@@ -62,6 +71,16 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
     per_turn: int
     source: str
     verified: int
+    tokens_per_word: float = 1.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether prompts have exactly the planned number of tokens."""
+        return self.source != ESTIMATE
+
+
+class NotExact(EngineError):
+    """The server's token counts do not allow prompts of exact length."""
 
 
 CountTokens = Callable[[str], int]
@@ -85,9 +104,10 @@ def find(
         where: the endpoint, for errors.
 
     Raises:
-        EngineError: fewer than 64 words of one token were found; exact prompts cannot be made.
+        NotExact: the server does not count, its counts do not add up, or fewer than 64 words of
+            one token were found.
     """
-    first = "Say"
+    first = _FIRST
     base = count_prompt(first)
 
     def by_usage(text: str) -> int:
@@ -99,13 +119,14 @@ def find(
 
     count = by_usage if count_text is None else by_tokenize
     spaced = [f" {word}" for word in _COMMON]
+    _check_additive(count, spaced, where)
     words = [
         word
         for at in range(0, len(spaced), _AT_ONCE)
         for word in _single(spaced[at : at + _AT_ONCE], count)
     ]
     if len(words) < _MIN_WORDS:
-        raise EngineError(
+        raise NotExact(
             f"only {len(words)} words of one token were found; exact prompts cannot be made",
             where=where,
             remedy="give a trace with its own bodies, or check that usage.prompt_tokens is right",
@@ -114,7 +135,7 @@ def find(
     got = count_prompt(first + probe)
     overhead = got - _AT_ONCE
     if abs(overhead - base) > 1:
-        raise EngineError(
+        raise NotExact(
             f"a prompt of {_AT_ONCE} words counts {got} tokens, one word {base}",
             where=where,
             remedy="the server's token counts are not additive; give a trace with bodies",
@@ -126,6 +147,51 @@ def find(
         per_turn=0 if count_turn is None else max(0, count_turn(first, "Yes") - base - 2),
         source="usage" if count_text is None else "tokenize",
         verified=_AT_ONCE,
+    )
+
+
+def _check_additive(count: Callable[[str], int], words: Sequence[str], where: str) -> None:
+    """Refuse what cannot be exact by two requests, before hundreds are sent.
+
+    Raises:
+        NotExact: twice the words are not about twice the tokens, or words are many tokens each.
+    """
+    half = _AT_ONCE // 2
+    once, twice = count("".join(words[:half])), count("".join(words[:_AT_ONCE]))
+    if not (0.5 * half <= once <= _MOST_PER_WORD * half and abs(twice - 2 * once) <= 0.2 * twice):
+        raise NotExact(
+            f"words do not count as one token each: {half} count {once}, {_AT_ONCE} count {twice}",
+            where=where,
+            unchanged="no load was sent",
+            remedy="give a trace with its own bodies, or check that usage.prompt_tokens is right",
+        )
+
+
+def estimate(count_prompt: CountPrompt | None) -> Lexicon:
+    """Words without exact counts: prompts of about so many tokens.
+
+    Args:
+        count_prompt: as for ``find``; None where the server does not count. The tokens a word
+            has are taken from two prompts if they are a tokenizer's; else a word is a token and
+            the template is taken for nothing.
+    """
+    spaced = tuple(f" {word}" for word in _COMMON)
+    per_word, overhead = 1.0, 0
+    if count_prompt is not None:
+        half = _AT_ONCE // 2
+        short = count_prompt(_FIRST + "".join(spaced[: half - 1]))
+        long = count_prompt(_FIRST + "".join(spaced[: _AT_ONCE - 1]))
+        slope = (long - short) / half
+        if _LIKELY[0] <= slope <= _LIKELY[1]:
+            per_word, overhead = slope, max(0, round(short - half * slope))
+    return Lexicon(
+        first=_FIRST,
+        words=spaced,
+        overhead=overhead,
+        per_turn=0,
+        source=ESTIMATE,
+        verified=0,
+        tokens_per_word=per_word,
     )
 
 

@@ -42,7 +42,12 @@ class PromptMaker:
 
     def words_for(self, input_tokens: int, *, used: int = 0) -> int:
         """How many words make a prompt of so many tokens; at least one."""
-        return max(1, input_tokens - self.lexicon.overhead - used)
+        return self.words_of(input_tokens - self.lexicon.overhead - used)
+
+    def words_of(self, tokens: int) -> int:
+        """How many words make so many tokens of text; at least one."""
+        each = self.lexicon.tokens_per_word
+        return max(1, tokens if each == 1.0 else round(tokens / each))
 
     def request_words(self, index: int, count: int, turn: int = 0) -> str:
         """``count`` words of one request (without the first word)."""
@@ -61,7 +66,8 @@ class PromptMaker:
 
     def prompt(self, index: int, input_tokens: int, blocks: NDArray[np.int64] | None = None,
                block_tokens: int = 0) -> str:  # fmt: skip
-        """The user message of one request: exactly ``input_tokens`` after the template.
+        """The user message of one request: exactly ``input_tokens`` after the template (about,
+        where the lexicon is an estimate).
 
         A request shorter than template and one word gets one word. The text of its blocks comes
         first; the last one is cut where the prompt ends.
@@ -71,14 +77,14 @@ class PromptMaker:
         if blocks is not None and len(blocks):
             # The first word is part of the first block. What the template puts in front is
             # shared by all, so k equal blocks of text are at least k equal blocks of tokens.
-            room = block_tokens - 1
+            room = self.words_of(block_tokens) - 1
             for block in blocks:
                 share = min(room, count)
                 if share <= 0:
                     break
                 parts.append(self.block_words(int(block), share))
                 count -= share
-                room = block_tokens
+                room = self.words_of(block_tokens)
         if count > 0:
             parts.append(self.request_words(index, count))
         return "".join(parts)

@@ -46,7 +46,7 @@ class Records:
         status: index into ``STATUSES``.
         event_offsets, event_ns: event times of request i are event_ns[offsets[i]:offsets[i+1]].
         usage_given: whether the server counted the tokens.
-        counted: how tokens were counted where it did not: "events" or "tokenize".
+        input_estimated: ``input_tokens`` is what was planned, since the server gave no count.
         start_ns: the run's start on the same clock.
     """
 
@@ -55,6 +55,7 @@ class Records:
     event_offsets: Ints
     event_ns: Ints
     usage_given: NDArray[np.bool_]
+    input_estimated: NDArray[np.bool_]
     error_kind: list[str | None]
     error: list[str | None]
     finish_reason: list[str | None]
@@ -135,6 +136,7 @@ class Builder:
             event_offsets=new_offsets,
             event_ns=events[place],
             usage_given=_bytes(self._usage)[order].astype(bool),
+            input_estimated=np.zeros(len(order), bool),
             error_kind=[self._error_kind[i] for i in order],
             error=[self._error[i] for i in order],
             finish_reason=[self._finish[i] for i in order],
@@ -181,6 +183,14 @@ def settle_tokens(records: Records, asked: Ints | None) -> None:
         records.cell_findings.update(found)
 
 
+def estimate_inputs(records: Records) -> None:
+    """Where the server gave no count of a prompt, what was planned stands for it, and is marked."""
+    planned = records.plan["planned_input_tokens"][records.ints["index"]]
+    missing = (records.ints["input_tokens"] < 0) & (planned >= 0)
+    records.ints["input_tokens"] = np.where(missing, planned, records.ints["input_tokens"])
+    records.input_estimated = missing
+
+
 def count_texts(records: Records, count: Callable[[str], int], *, most: int = 2000) -> int:
     """Count the tokens of answers without usage: the whole text, once, without special tokens.
 
@@ -222,8 +232,8 @@ _PLAN = ("session", "turn", "planned_input_tokens", "planned_output_tokens")
 _TABLE = (
     "CREATE TABLE requests (request_id BIGINT, status VARCHAR, "
     + ", ".join(f"{name} BIGINT" for name in (*_NULLABLE, *_PLAN))
-    + ", usage_given BOOLEAN, error_kind VARCHAR, error VARCHAR, finish_reason VARCHAR,"
-    " findings VARCHAR, event_ns BIGINT[])"
+    + ", usage_given BOOLEAN, input_estimated BOOLEAN, error_kind VARCHAR, error VARCHAR,"
+    " finish_reason VARCHAR, findings VARCHAR, event_ns BIGINT[])"
 )
 
 
@@ -240,6 +250,7 @@ def _insert(db: object, records: Records, start: int, stop: int) -> None:
         columns[name] = empty if plan is None else plan[records.ints["index"][part]]
     columns["status"] = records.status[part].astype(np.int64)
     columns["usage_given"] = records.usage_given[part]
+    columns["input_estimated"] = records.input_estimated[part]
     columns["row"] = np.arange(stop - start)
     texts = (
         ("error_kind", records.error_kind),
@@ -260,7 +271,7 @@ def _insert(db: object, records: Records, start: int, stop: int) -> None:
     numbers = ", ".join(f"nullif({name}, -1)" for name in (*_NULLABLE, *_PLAN))
     db.execute(
         f'INSERT INTO requests SELECT "index", [{names}][status + 1], {numbers}, usage_given, '
-        "nullif(error_kind, ''), nullif(error, ''), nullif(finish_reason, ''), "
+        "input_estimated, nullif(error_kind, ''), nullif(error, ''), nullif(finish_reason, ''), "
         "nullif(findings, ''), coalesce(l.ns, []) FROM cols LEFT JOIN "
         "(SELECT row, list(ns ORDER BY ns) AS ns FROM evs GROUP BY row) l USING (row) "
         'ORDER BY "index"'

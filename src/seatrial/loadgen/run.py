@@ -27,7 +27,7 @@ from seatrial.loadgen.exchange import Follower, RawExchange
 from seatrial.loadgen.outcome import STATUSES, TIMED_OUT
 from seatrial.loadgen.plan import Job, Load, Target, write_columns
 from seatrial.loadgen.reading import judge
-from seatrial.loadgen.records import Builder, Ints, Records, settle_tokens
+from seatrial.loadgen.records import Builder, Ints, Records, estimate_inputs, settle_tokens
 
 EVENTS_PER_WORKER = 20_000.0
 _TIMER_NS = 2_000_000  # the loop's timers count whole milliseconds, and may fire one early
@@ -250,6 +250,7 @@ def _records(records: Records, plan: Planned) -> Records:
         "planned_output_tokens": plan.output_tokens,
     }
     _give_up(records, plan)
+    estimate_inputs(records)
     settle_tokens(records, plan.output_tokens[records.ints["index"]])
     return records
 

@@ -56,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep-truth", type=int, default=100_000)
     parser.add_argument("--per-token", action="store_true")
     parser.add_argument("--single-use", action="store_true")
+    parser.add_argument("--usage", choices=("true", "none", "constant"), default="true")
+    parser.add_argument("--no-tokenize", action="store_true")
     parser.add_argument("--tls-cert", type=Path)
     parser.add_argument("--tls-key", type=Path)
     return parser
@@ -73,6 +75,8 @@ def options_from(args: argparse.Namespace) -> Options:
     dialect = load(args.dialect)
     if args.no_role_first:
         dialect = msgspec.structs.replace(dialect, role_first=False)
+    if args.no_tokenize:
+        dialect = msgspec.structs.replace(dialect, tokenize_route=None)
     if args.crlf:
         dialect = msgspec.structs.replace(dialect, line_end="\r\n")
     return Options(
@@ -87,6 +91,7 @@ def options_from(args: argparse.Namespace) -> Options:
         keep_truth=args.keep_truth,
         per_token=args.per_token,
         single_use=args.single_use,
+        usage=args.usage,
     )
 
 

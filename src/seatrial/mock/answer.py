@@ -11,7 +11,7 @@ from collections.abc import Callable
 from seatrial.mock.engine import Job
 from seatrial.mock.http import Channel
 from seatrial.mock.scheduler import Sequence
-from seatrial.mock.shapes import ChatShape, Usage
+from seatrial.mock.shapes import ChatShape, Usage, without_usage
 from seatrial.mock.tokens import word
 from seatrial.mock.truth import Truth
 
@@ -42,6 +42,7 @@ class Answer:
         reasoning_tokens: int,
         per_token: bool,
         single_use: bool = False,
+        usage: str = "true",
         finished: Callable[[Answer], None],
     ) -> None:
         self.channel = channel
@@ -56,6 +57,7 @@ class Answer:
         self._reasoning_tokens = reasoning_tokens
         self._per_token = per_token
         self._single_use = single_use
+        self._usage_kind = usage
         self._finished = finished
         self._held = 0
         self._count = 0
@@ -124,7 +126,8 @@ class Answer:
     def _usage(self) -> Usage:
         factor = 2 if self.truth.fault == "wrong_usage" else 1
         cached = self.sequence.cached if self.shape.dialect.reports_cached else None
-        return Usage(self.truth.input_tokens, self._count * factor, cached)
+        told = 1 if self._usage_kind == "constant" else self.truth.input_tokens
+        return Usage(told, self._count * factor, cached)
 
     def _complete(self) -> None:
         fault = self.truth.fault
@@ -132,6 +135,8 @@ class Answer:
             return
         if not self._stream:
             body = self.shape.whole("".join(self._parts), self._finish, self._usage())
+            if self._usage_kind == "none":
+                body = without_usage(body)
             self.channel.answer(200, body)
             self._over(aborted=False)
             return

@@ -36,6 +36,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         reasoning_tokens: how many first tokens of each answer are reasoning.
         single_use: the connection is closed after each stream (cpp-httplib does so).
         context_tokens: prompt and output together; longer requests get 400.
+        usage: "true", "none" (no answer counts tokens), or "constant" (prompts count as one).
     """
 
     model: str = "mock"
@@ -49,6 +50,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     keep_truth: int = 100_000
     per_token: bool = False
     single_use: bool = False
+    usage: str = "true"
 
 
 class MockApp:
@@ -177,7 +179,8 @@ class MockApp:
             sequence,
             truth,
             stream=stream,
-            send_usage=asked or always,
+            send_usage=(asked or always) and self.options.usage != "none",
+            usage=self.options.usage,
             natural_stop=natural,
             burst=self.options.burst,
             reasoning_tokens=self.options.reasoning_tokens,

@@ -238,3 +238,13 @@ SHAPES: dict[str, type[ChatShape]] = {
     "/v1/responses": ResponsesShape,
     "/api/chat": OllamaShape,
 }
+
+
+def without_usage(body: bytes) -> bytes:
+    """A whole answer with its token counts taken out, as some proxies send it."""
+    value = json.loads(body)
+    kept = {k: v for k, v in value.items() if k not in _COUNTS}
+    return _compact(kept).encode()
+
+
+_COUNTS = ("usage", "prompt_eval_count", "eval_count")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.core.errors import EngineError
-from seatrial.loadgen.lexicon import find
+from seatrial.loadgen.lexicon import NotExact, estimate, find
 from seatrial.loadgen.prompts import PromptMaker
 from seatrial.mock.kv import block_hashes
 from seatrial.mock.tokens import render_chat, tokenize
@@ -76,3 +76,27 @@ def test_equal_blocks_are_equal_prefixes_and_nothing_more():
     assert shared[0][2] == shared[1][2] == 1
     assert shared[0][3] == 0
     assert all(count_prompt(maker.prompt(i, 56, b, size)) == 56 for i, b in enumerate(blocks))
+
+
+@pytest.mark.parametrize("constant", [0, 1, 7])
+def test_counts_that_do_not_add_up_are_refused_after_a_few_requests(constant):
+    asked = []
+    with pytest.raises(NotExact, match="one token"):
+        find(lambda text: asked.append(text) or constant)
+    assert len(asked) <= 4
+
+
+def test_an_estimate_takes_the_tokens_a_word_has_from_two_prompts():
+    found = estimate(lambda text: 20 + 3 * (1 + text.count(" ")))
+    assert (found.exact, found.verified) == (False, 0)
+    assert found.tokens_per_word == pytest.approx(3.0)
+    assert found.overhead == 20
+    text = PromptMaker(found, 1).prompt(0, 320)
+    assert 1 + text.count(" ") == 100
+
+
+@pytest.mark.parametrize("count", [None, lambda _: 1, lambda text: 10**6 * len(text)])
+def test_without_counts_a_word_is_taken_for_a_token(count):
+    found = estimate(count)
+    assert (found.tokens_per_word, found.overhead) == (1.0, 0)
+    assert 1 + PromptMaker(found, 1).prompt(0, 64).count(" ") == 64
