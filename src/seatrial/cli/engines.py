@@ -94,6 +94,75 @@ def image(
 
 
 @app.command
+def tune(
+    workload: Path,
+    /,
+    *,
+    cells: int = 4,
+    minutes: float = 10.0,
+    requests: int | None = None,
+    confirm: bool = True,
+    candidate: str | None = None,
+    out: Path | None = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Give each candidate's engine the same tuning effort, on requests its trial does not use.
+
+    Writes tuning/tuning.json into the trial's folder. Exit code 5 if no cell was valid.
+
+    Parameters
+    ----------
+    workload
+        The workload file; its candidates are tuned as they stand there.
+    cells
+        Configurations of each engine, its default included.
+    minutes
+        Most minutes of each engine; it ends early when they are used up.
+    requests
+        Requests of the tuning slice; as many as the trial's, at most 12, if left out.
+    confirm
+        Measure default and best once more on the trial's own traffic.
+    candidate
+        This candidate only.
+    out
+        The trial's folder; trials/NAME under the working directory if not given.
+    """
+    from seatrial.cli.startable import startable
+    from seatrial.cli.tuned import show
+    from seatrial.hardware import detect
+    from seatrial.trial.folder import TrialFolder
+    from seatrial.trial.pipeline import described
+    from seatrial.trial.tuning import Tuner
+    from seatrial.workload import load
+
+    console = Console(as_json=json, quiet=quiet)
+    if cells < 1 or minutes <= 0 or (requests is not None and requests < 1):
+        raise UsageError(
+            "a tuning effort needs at least one cell, one request and some time",
+            where=f"--cells {cells} --minutes {minutes:g}",
+            unchanged="nothing was started",
+            remedy="--cells 4 --minutes 10",
+        )
+    loaded = load(workload)
+    folder = TrialFolder(out or Path("trials") / loaded.spec.name)
+    with folder.locked():
+        folder.adopt(loaded.raw)
+        folder.sweep()
+        tuner = Tuner(
+            folder,
+            loaded,
+            hardware=described(detect()),
+            cells=cells,
+            minutes=minutes,
+            requests=requests,
+            progress=console.progress,
+        )
+        found = [c for c in startable(loaded, console, candidate) if not c.spec.endpoint]
+        return show(console, tuner.run(found, confirm=confirm), folder.file("tuning"))
+
+
+@app.command
 def remove(engine: str, version: str, /, *, json: Json = False) -> int:
     """Remove an installed engine's environment.
 

@@ -26,11 +26,16 @@ def startable(
     from seatrial.core.errors import PrerequisiteError, UsageError
     from seatrial.engines import adapter, installed
     from seatrial.engines.environment import on_path
-    from seatrial.gate import candidate_id
+    from seatrial.facts import load as load_facts
+    from seatrial.gate.candidate import unique_ids
+    from seatrial.trial.candidate import named as spelled_out
     from seatrial.trial.candidate import prepare
 
     spec = loaded.spec
-    named = {candidate_id(c): c for c in spec.candidates or []}
+    # spelled out as `seatrial run` does it, so that a candidate has one id in every stage
+    asked = spelled_out(spec, load_facts(), installed()).candidates if spec.candidates else None
+    asked = asked or []
+    named = dict(zip(unique_ids(asked), asked, strict=True))
     chosen = {name: c for name, c in named.items() if only in (None, name)}
     if not chosen:
         raise UsageError(
