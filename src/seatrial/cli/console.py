@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from seatrial.cli.errors import clean, json_text
+from seatrial.cli.errors import Spoken, clean, json_text
 
 _STYLES = {
     "feasible": "green",
@@ -131,6 +131,7 @@ class Console:
         if self.as_json:
             self._out.write(json_text(value, self._out, indent=2) + "\n")
             self._out.flush()
+            Spoken.document = True
 
     def line(self, text: str = "", *, style: str | None = None) -> None:
         """One line of the result; ``style`` is a colour word or a verdict."""

@@ -10,17 +10,33 @@ import msgspec
 
 from seatrial.core.errors import SeatrialError
 
+ANSWERS = (3, 4, 5)
+"""Exit codes with which ``--json`` prints a document as well (1 always comes with one)."""
 _LONGEST = 4000
 """Characters of one part of an error: what a server sent may stand in it, and has no end."""
 _DRIVING = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _FOREIGN = re.compile(r"[^\x00-\x7e]")
 
 
+class Spoken:
+    """Whether this command line has printed its one document; then an error prints none."""
+
+    document = False
+
+
 def report(error: SeatrialError, *, as_json: bool) -> int:
-    """Print ``error`` on stderr and return its exit code."""
+    """Print ``error`` on stderr and return its exit code.
+
+    Under ``--json`` an end with 3, 4 or 5 is an answer as well: where no document was printed
+    before it, the error is the document (``seatrial/error/1``), on stdout too.
+    """
     parts = {k: _bounded(v) if isinstance(v, str) else v for k, v in error.as_dict().items()}
     if as_json:
         text = json_text(parts, sys.stderr)
+        if error.exit_code in ANSWERS and not Spoken.document:
+            document = {"schema": "seatrial/error/1", **parts}
+            print(json_text(document, sys.stdout, indent=2), flush=True)
+            Spoken.document = True
     else:
         short = SeatrialError(
             str(parts["what"]),

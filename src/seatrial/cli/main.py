@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from seatrial._version import __version__
-from seatrial.cli.errors import clean, report, whole
+from seatrial.cli.errors import Spoken, clean, report, whole
 from seatrial.core.errors import PrerequisiteError, SeatrialError, UsageError
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def run(tokens: list[str]) -> int:
         print(__version__)
         return 0
     as_json = "--json" in tokens
+    Spoken.document = False
     from cyclopts import CycloptsError
 
     try:

@@ -9,12 +9,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from seatrial.cli.console import Console
-from seatrial.cli.errors import json_text, report
+from seatrial.cli.errors import Spoken, json_text, report
 from seatrial.cli.main import run
-from seatrial.core.errors import EngineError, UsageError
+from seatrial.core.errors import (
+    EngineError,
+    MeasurementInvalid,
+    PrerequisiteError,
+    SeatrialError,
+    UsageError,
+)
 
 
 def _stream(encoding: str) -> io.TextIOWrapper:
@@ -96,3 +103,49 @@ def test_no_devices_are_bad_input(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("arrival,input_tokens,output_tokens\n0,1,1\n1,2,2\n")
     assert run(["profile", str(trace), "--gpus", "0"]) == 2
+
+
+@pytest.mark.parametrize("kind", [PrerequisiteError, EngineError, MeasurementInvalid])
+def test_an_end_with_3_4_or_5_prints_one_document_on_stdout(
+    kind: type[SeatrialError], repo_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Spoken.document = False
+    code = report(kind("it failed", where="here", remedy="mend it"), as_json=True)
+    out = capsys.readouterr().out
+    document = json.loads(out)
+    schema = json.loads((repo_root / "src/seatrial/cli/schema/error-1.json").read_bytes())
+    jsonschema.validate(document, schema)
+    assert (document["exit_code"], document["what"]) == (code, "it failed")
+
+
+def test_an_error_after_the_document_adds_no_second_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Spoken.document = False
+    Console(as_json=True).document({"schema": "x"})
+    report(EngineError("died", remedy="look"), as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"schema": "x"}
+
+
+def test_bad_input_and_plain_output_print_no_document(capsys: pytest.CaptureFixture[str]) -> None:
+    Spoken.document = False
+    report(UsageError("wrong", remedy="mend it"), as_json=True)
+    report(EngineError("died", remedy="look"), as_json=False)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["decide", "{tmp}"],
+        ["bench", "--endpoint", "http://127.0.0.1:9", "--model", "m", "--rate", "1", "--duration",
+         "1", "--output-tokens", "1"],
+        ["probe", "--endpoint", "http://127.0.0.1:9"],
+    ],
+)  # fmt: skip
+def test_verbs_that_end_with_3_or_4_print_one_document(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run([part.replace("{tmp}", str(tmp_path)) for part in argv] + ["--json"])
+    assert code in (3, 4)
+    assert json.loads(capsys.readouterr().out)["schema"]
