@@ -166,6 +166,38 @@ def test_the_form_asks_the_gate_while_it_is_filled_in(
     chromium.screenshot(pictures / "serve-form.png")
 
 
+def test_a_run_is_started_from_the_form_and_its_end_is_told(
+    chromium: Any, served: Served, pictures: Path
+) -> None:
+    model = served.root / "hollow"
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text("{}")  # nothing can be run from it: the end comes soon
+    chromium.open("about:blank", offline=False)
+    chromium.open(served.url.replace("/#", "/new#"), offline=False)
+    chromium.until("document.querySelector('input[name=model]') !== null")
+    chromium.evaluate(
+        "for (const [k, v] of [['model', 'hollow'], ['name', 'from-the-form']]) {"
+        "const e = document.querySelector(`input[name=${k}]`); e.value = v;"
+        "e.dispatchEvent(new Event('input', {bubbles: true})) } true"
+    )
+    chromium.until("!document.querySelector('#start').disabled")
+    chromium.evaluate("window.confirm = (said) => { window.asked = said; return true }")
+    chromium.evaluate("document.querySelector('#start').focus()")
+    for kind in ("keyDown", "keyUp"):
+        chromium.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r")
+    told = "document.querySelector('[aria-label=\"Runs started here\"] [role=status]')"
+    chromium.until(f"{told} !== null", timeout_s=60)
+    assert "from-the-form" in chromium.evaluate("window.asked")
+    assert chromium.evaluate(f"{told}.textContent") in (
+        "bad input",
+        "done: no candidate is feasible",
+        "undecided, or something to install first",
+    )
+    assert (served.root / "from-the-form.workload.yaml").is_file()
+    clean(chromium, served.base)
+    chromium.screenshot(pictures / "serve-run-started.png")
+
+
 def test_a_table_is_sorted_by_keyboard(chromium: Any, served: Served) -> None:
     chromium.open(served.base + "/", offline=False)
     chromium.until("document.querySelectorAll('tbody tr').length >= 5")

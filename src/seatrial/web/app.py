@@ -12,6 +12,7 @@ import mimetypes
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from seatrial.core.errors import IntegrityError, PrerequisiteError, SeatrialErro
 from seatrial.dossier.html import policy
 from seatrial.web import question, trials
 from seatrial.web.guard import LOOPBACK, Guard, inside
+from seatrial.web.runs import Runs
 from seatrial.web.views import Views
 
 STATIC = frozenset(
@@ -55,12 +57,18 @@ PAGES = (
 )
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
+MAX_BODY_BYTES = 2 * question.MAX_TEXT_BYTES
 _PLAIN = {".json", ".jsonl", ".yaml", ".md", ".log", ".txt"}
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(
-    root: Path, *, token: str, port: int | None = None, hosts: tuple[str, ...] = LOOPBACK
+    root: Path,
+    *,
+    token: str,
+    port: int | None = None,
+    hosts: tuple[str, ...] = LOOPBACK,
+    runs: Runs | None = None,
 ) -> Starlette:
     """The application over the trials in ``root``.
 
@@ -68,8 +76,9 @@ def create_app(
         token: what every request that changes something must carry.
         port: the port it listens on; None accepts any.
         hosts: names it may be addressed by.
+        runs: starts runs and follows them; a new one if not given.
     """
-    views = Views(root)
+    views = Views(root, runs=runs)
     routes = [
         Route("/index.json", _json(lambda r: views.index())),
         Route("/trials/{name}.json", _json(lambda r: views.trial(r.path_params["name"]))),
@@ -81,12 +90,13 @@ def create_app(
         Route("/trials/{name}/stop", _stop(views), methods=["POST"]),
         Route("/fingerprint/{name}.json", _json(lambda r: views.fingerprint(_name(r)))),
         Route("/profile.json", _json(lambda r: views.profile(r.query_params.get("path", "")))),
-        Route("/compare.json", _json(lambda r: views.compare(_need(r, "old"), _need(r, "new"),
-                                                             dict(r.query_params)))),
+        Route("/compare.json", _json(lambda r: views.compare(dict(r.query_params)))),
         Route("/facts.json", _json(lambda r: views.engines())),
         Route("/facts/{engine}.json", _json(lambda r: views.facts(
-            r.path_params["engine"], _need(r, "version"), dict(r.query_params)))),
-        Route("/gate.json", _question(root), methods=["POST"]),
+            r.path_params["engine"], dict(r.query_params)))),
+        Route("/new.json", _json(lambda r: views.new())),
+        Route("/gate.json", _body(partial(question.answer, root)), methods=["POST"]),
+        Route("/runs.json", _body(views.runs.start), methods=["POST"]),
         Route("/static/{path:path}", _static),
         *(Route(path, _shell) for path in PAGES),
         Route("/favicon.ico", _no_icon),
@@ -104,13 +114,6 @@ def _name(request: Request) -> str:
 
 def _lang(request: Request) -> str:
     return request.query_params.get("lang", "en")
-
-
-def _need(request: Request, key: str) -> str:
-    value = request.query_params.get(key)
-    if not value:
-        raise UsageError(f"the query lacks {key}", where=request.url.path, remedy=f"add ?{key}=...")
-    return value
 
 
 def encoded(value: Any, status: int = 200) -> Response:
@@ -194,14 +197,16 @@ def _log(views: Views) -> Handler:
     return answer
 
 
-def _question(root: Path) -> Handler:
+def _body(make: Callable[[bytes], Any]) -> Handler:
+    """What ``make`` says to the request's body, which is bounded."""
+
     async def answer(request: Request) -> Response:
         raw = b""
         async for chunk in request.stream():
             raw += chunk
-            if len(raw) > question.MAX_TEXT_BYTES:
+            if len(raw) > MAX_BODY_BYTES:
                 break
-        return encoded(await run_in_threadpool(question.answer, root, raw))
+        return encoded(await run_in_threadpool(make, raw))
 
     return answer
 

@@ -29,17 +29,9 @@ def answer(root: Path, raw: bytes) -> dict[str, Any]:
     from seatrial.engines import installed
     from seatrial.facts import load
     from seatrial.hardware import detect
-    from seatrial.workload.load import parse
     from seatrial.workload.people import translate
 
-    if len(raw) > MAX_TEXT_BYTES:
-        raise UsageError(
-            "the workload is longer than 64 KiB",
-            where="the form",
-            remedy="write it as a file and use seatrial gate",
-        )
-    spec = parse(raw, name="the form", folder=None)
-    _confined(root, spec)
+    spec = confined(root, raw)
     table = gate.run(
         spec,
         base_dir=root,
@@ -58,10 +50,44 @@ def answer(root: Path, raw: bytes) -> dict[str, Any]:
     return shown
 
 
-def _confined(root: Path, spec: Workload) -> None:
-    """Refuse a path that leads out of the trials folder, before anything is opened."""
+def confined(root: Path, raw: bytes) -> Workload:
+    """The workload in ``raw``, none of whose paths leads out of ``root``; nothing is opened.
+
+    Raises:
+        UsageError: too long, errors in it, or a file elsewhere.
+    """
+    from seatrial.workload.load import parse
+
+    if len(raw) > MAX_TEXT_BYTES:
+        raise UsageError(
+            "the workload is longer than 64 KiB",
+            where="the form",
+            remedy="write it as a file and use seatrial gate",
+        )
+    spec = parse(raw, name="the form", folder=None)
     traces = spec.traffic.trace if spec.traffic else None
     named = [spec.model.path, *([traces] if isinstance(traces, str) else traces or [])]
     named += [c.artefact.path for c in spec.candidates or [] if c.artefact and c.artefact.path]
     for path in named:
         inside(root, path)
+    return spec
+
+
+def plain_candidates(spec: Workload) -> Workload:
+    """``spec`` if no candidate reaches beyond the trials folder by its flags or environment.
+
+    Raises:
+        UsageError: one sets environment variables, or a flag looks like a path elsewhere.
+    """
+    for candidate in spec.candidates or []:
+        values = [str(v) for v in candidate.args.values()]
+        away = [v for v in values if v.startswith(("/", "~")) or ".." in v]
+        if candidate.env or away:
+            raise UsageError(
+                f"candidate {candidate.name or candidate.engine}: "
+                + (f"a flag names a place elsewhere ({away[0][:80]})" if away else "it sets env"),
+                where="the form",
+                unchanged="nothing was started",
+                remedy="write the workload as a file and use seatrial run",
+            )
+    return spec

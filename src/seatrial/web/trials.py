@@ -23,6 +23,8 @@ MARKERS = ("workload.yaml", "gate.json")
 LOG_TAIL_BYTES = 16_384
 EVENT_LINE_BYTES = 65_536
 MAX_TRIALS = 500
+MAX_INPUTS = 200
+TRACES = (".csv", ".jsonl", ".json", ".parquet", ".log")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +47,7 @@ class TrialLine(msgspec.Struct, frozen=True, kw_only=True):
     planned: int | None
     changed_ns: int
     stage: str
+    candidates: list[str]
 
 
 class CellLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +101,33 @@ def line(folder: Path) -> TrialLine:
         planned=len(planned) if isinstance(planned, list) else None,
         changed_ns=last[0].t_ns if last else folder.stat().st_mtime_ns,
         stage=last[0].stage if last else "",
+        candidates=sorted(p.name for p in folder.glob("cells/*") if not p.name.startswith(".")),
     )
+
+
+def inputs(root: Path) -> dict[str, list[str]]:
+    """What a form may name: request logs and models in ``root``, outside of its trials.
+
+    Three levels deep and ``MAX_INPUTS`` of each at most; links are left out.
+    """
+    found: dict[str, list[str]] = {"traces": [], "models": []}
+    places = [(root, 0)]
+    while places:
+        place, depth = places.pop()
+        for path in sorted(place.iterdir()):
+            if path.name.startswith(".") or path.is_symlink():
+                continue
+            name = str(path.relative_to(root))
+            if path.is_dir():
+                if (path / "config.json").is_file():
+                    found["models"].append(name)
+                elif depth < 2 and not is_trial(path):
+                    places.append((path, depth + 1))
+            elif path.suffix == ".gguf":
+                found["models"].append(name)
+            elif path.name.removesuffix(".gz").endswith(TRACES):
+                found["traces"].append(name)
+    return {kind: names[:MAX_INPUTS] for kind, names in found.items()}
 
 
 def holder(folder: Path) -> int | None:

@@ -16,6 +16,7 @@ from seatrial.dossier.html import page
 from seatrial.dossier.trial import document
 from seatrial.web import trials
 from seatrial.web.guard import inside
+from seatrial.web.runs import Runs, described
 
 MAX_FACTS = 2_000
 KEPT_DOSSIERS = 8
@@ -47,9 +48,10 @@ class Dossiers:
 class Views:
     """Everything that pages ask for, over one trials folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, runs: Runs | None = None) -> None:
         self.root = root
         self.dossiers = Dossiers()
+        self.runs = runs or Runs(root)
 
     def trial_folder(self, name: str) -> Path:
         """A trial by its name.
@@ -108,8 +110,13 @@ class Views:
         shown: dict[str, Any] = harmless(found)
         return shown
 
+    def new(self) -> dict[str, Any]:
+        """What the form works with, and the runs it has started."""
+        shown: dict[str, Any] = harmless(msgspec.to_builtins(described(self.root, self.runs)))
+        return shown
+
     def profile(self, relative: str) -> dict[str, Any]:
-        """The fingerprint of a trace inside the trials folder.
+        """The fingerprint of a trace inside the trials folder; without a path, what there is.
 
         Raises:
             UsageError: no such file, or not a trace.
@@ -117,19 +124,31 @@ class Views:
         from seatrial import trace
         from seatrial.workload import fingerprint
 
+        if not relative:
+            return {"schema": "seatrial/web-profile/1", **trials.inputs(self.root)}
         table = trace.load([inside(self.root, relative)])
         shown: dict[str, Any] = harmless(msgspec.to_builtins(fingerprint(table)))
         return shown
 
-    def compare(self, old: str, new: str, chosen: dict[str, str | None]) -> dict[str, Any]:
-        """Two trials: the upgrade check, as ``seatrial diff --json`` prints it."""
+    def compare(self, chosen: dict[str, str]) -> dict[str, Any]:
+        """Two trials: the upgrade check, as ``seatrial diff --json`` prints it.
+
+        Without ``old`` and ``new``: the trials that can be compared, with their candidates.
+        """
         from seatrial.decide.diff import diff
 
+        old, new = chosen.get("old"), chosen.get("new")
+        if not old and not new:
+            return {**self.index(), "schema": "seatrial/web-compare/1"}
+        if not old or not new:
+            raise UsageError(
+                "the query names one trial", where="/compare", remedy="add ?old=...&new=..."
+            )
         found = diff(
             self.trial_folder(old),
             self.trial_folder(new),
-            old_candidate=chosen.get("old_candidate"),
-            new_candidate=chosen.get("new_candidate"),
+            old_candidate=chosen.get("old_candidate") or None,
+            new_candidate=chosen.get("new_candidate") or None,
             margin=None,
             force=True,
         )
@@ -144,15 +163,17 @@ class Views:
         known = [{"engine": e, "versions": store.versions(e)[::-1]} for e in store.engines()]
         return {"schema": "seatrial/web-engines/1", "engines": known}
 
-    def facts(self, engine: str, version: str, asked: dict[str, str]) -> dict[str, Any]:
-        """Facts of one version, those that match ``predicate``, ``subject`` and ``q``.
+    def facts(self, engine: str, asked: dict[str, str]) -> dict[str, Any]:
+        """Facts of one ``version`` (the newest known if not given).
+
+        ``predicate``, ``subject``, ``layer`` and ``q`` narrow them.
 
         With ``against`` another version: what differs from it, by predicate and subject.
         """
         from seatrial.facts import load
 
         store = load()
-        own = store.engine(engine, version)
+        own = store.engine(engine, asked.get("version") or None)
         found = [f for f in own.facts if _matches(msgspec.to_builtins(f), asked)]
         answer: dict[str, Any] = {
             "schema": "seatrial/web-facts/1",

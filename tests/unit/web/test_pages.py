@@ -37,8 +37,13 @@ def test_every_page_is_the_shell_and_has_a_json_twin(app: Any, ask: Callable[...
         "/trials/made-up-tie": "/trials/made-up-tie.json",
         "/fingerprint/made-up-tie": "/fingerprint/made-up-tie.json",
         "/facts": "/facts.json",
-        "/facts/vllm": "/facts/vllm.json?version=0.33.0",
-        "/compare": "/compare.json?old=made-up-selected&new=made-up-selected",
+        "/facts/vllm": "/facts/vllm.json",
+        "/compare": "/compare.json",
+        "/compare?old=made-up-selected&new=made-up-selected": (
+            "/compare.json?old=made-up-selected&new=made-up-selected"
+        ),
+        "/profile": "/profile.json",
+        "/new": "/new.json",
     }
     shell = ask(app, "/").body
     for page, twin in twins.items():
@@ -116,7 +121,7 @@ def test_facts_are_searched_and_two_versions_compared(app: Any, ask: Callable[..
 
 
 def test_an_unknown_thing_is_said_in_one_form(app: Any, ask: Callable[..., Any]) -> None:
-    for path in ("/trials/nobody.json", "/facts/vllm.json", "/compare.json?old=made-up-tie"):
+    for path in ("/trials/nobody.json", "/facts/nobody.json", "/compare.json?old=made-up-tie"):
         answer = ask(app, path)
         assert answer.status == 404
         assert {"error", "what", "do"} <= set(answer.json())

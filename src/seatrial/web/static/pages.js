@@ -83,22 +83,26 @@ function Stop({ name, again }) {
 }
 
 export function Compare({ query }) {
-  const [list, listError] = useDocument("/index.json");
-  const names = list ? list.trials.map((t) => t.name) : [];
+  const [list, listError] = useDocument("/compare.json");
+  const [chosen, setChosen] = useState({ old: query.get("old"), new: query.get("new") });
+  const trials = list ? list.trials : [];
   const [old, fresh] = [query.get("old"), query.get("new")];
   const [found, error] = useDocument(old && fresh ? `/compare.json?${query}` : null);
+  const within = (name) => (trials.find((t) => t.name === (name || (trials[0] || {}).name)) || { candidates: [] }).candidates;
+  const side = (key, label) => html`<${Choice} name=${key} label=${label} names=${trials.map((t) => t.name)} value=${query.get(key)} onChange=${(v) => setChosen((c) => ({ ...c, [key]: v }))} />
+    <label>its candidate <select name=${`${key}_candidate`}><option value="">the one selected</option>${within(chosen[key]).map((n) => html`<option selected=${n === query.get(`${key}_candidate`)}>${n}</option>`)}</select></label>`;
   return html`<${Page} title="Compare two trials" document=${list} error=${listError}>
-    <form class="row" method="get" action="/compare" onSubmit=${go}><${Choice} name="old" label="before" names=${names} value=${old} /><${Choice} name="new" label="after" names=${names} value=${fresh} /><button>Compare</button></form>
+    <form class="row" method="get" action="/compare" onSubmit=${go}>${side("old", "before")}${side("new", "after")}<button>Compare</button></form>
     ${error && html`<${Failure} error=${error} />`}${found && html`<${Difference} found=${found} />`}</${Page}>`;
 }
 
 function go(event) {
   event.preventDefault();
-  location.search = new URLSearchParams(new FormData(event.target)).toString();
+  location.search = new URLSearchParams([...new FormData(event.target)].filter(([, v]) => v)).toString();
 }
 
-function Choice({ name, label, names, value }) {
-  return html`<label>${label} <select name=${name} required>${names.map((n) => html`<option selected=${n === value}>${n}</option>`)}</select></label>`;
+function Choice({ name, label, names, value, onChange }) {
+  return html`<label>${label} <select name=${name} required onChange=${(e) => onChange(e.target.value)}>${names.map((n) => html`<option selected=${n === value}>${n}</option>`)}</select></label>`;
 }
 
 function Difference({ found }) {
@@ -129,7 +133,8 @@ function Print({ found }) {
 export function Profile({ query }) {
   const path = query.get("path");
   const [found, error] = useDocument(path ? `/profile.json?path=${encodeURIComponent(path)}` : null);
+  const [known] = useDocument("/profile.json");
   return html`<h1>Fingerprint a trace</h1>
-    <form class="row" onSubmit=${go}><label>path within the trials folder <input name="path" required value=${path || ""} size="40" /></label><button>Read</button></form>
+    <form class="row" onSubmit=${go}><label>path within the trials folder <input name="path" required value=${path || ""} size="40" list="known" /></label><datalist id="known">${(known ? known.traces : []).map((v) => html`<option value=${v} />`)}</datalist><button>Read</button></form>
     ${error && html`<${Failure} error=${error} />`}${path && !found && !error && html`<p class="soft" role="status">Reading…</p>`}${found && html`<${Print} found=${found} />`}`;
 }
