@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from seatrial.hardware import Host
+    from seatrial.hardware.document import Check, EngineCheck
 
 app = App(name="doctor", help="What this machine can run, and what is missing.")
 
-Check = dict[str, Any]
 _GIB = 1 << 30
 _FILES_WANTED = 4096
 
@@ -47,6 +47,7 @@ def doctor(
         One accelerator of that table, each figure with its sources.
     """
     from seatrial.hardware import detect
+    from seatrial.hardware.document import DOCTOR, DoctorDocument
 
     console = Console(as_json=json)
     if gpus or gpu:
@@ -66,26 +67,26 @@ def doctor(
         _facts(),
     ]
     engines = _engines(host)
-    runnable = [e for e in engines if e["verdict"] in ("installed", "possible")]
-    console.document(
-        {"schema": "seatrial/doctor/1", "host": host, "checks": checks, "engines": engines}
-    )
+    runnable = [e for e in engines if e.verdict in ("installed", "possible")]
+    console.document(DoctorDocument(schema=DOCTOR, host=host, checks=checks, engines=engines))
     console.title("This machine")
     console.table(
         ("check", "verdict", "what", "do"),
-        [(c["check"], c["verdict"], c["says"], c["do"]) for c in checks],
+        [(c.check, c.verdict, c.says, c.do) for c in checks],
     )
     console.line()
     console.title("Engines here")
     console.table(
         ("engine", "verdict", "why", "do"),
-        [(e["engine"], e["verdict"], e["says"], e["do"]) for e in engines],
+        [(e.engine, e.verdict, e.says, e.do) for e in engines],
     )
     return 0 if runnable else 3
 
 
 def _check(check: str, verdict: str, says: str, do: str = "") -> Check:
-    return {"check": check, "verdict": verdict, "says": says, "do": do}
+    from seatrial.hardware.document import Check
+
+    return Check(check=check, verdict=verdict, says=says, do=do)
 
 
 def _processor(host: Host) -> Check:
@@ -195,7 +196,7 @@ def _facts() -> Check:
     return _check("facts", "ok", f"{read} versions of {len(ENGINES)} engines")
 
 
-def _engines(host: Host) -> list[Check]:
+def _engines(host: Host) -> list[EngineCheck]:
     """Each engine: installed, possible here, or not possible, with the fact that says so."""
     from seatrial.engines import installed
     from seatrial.facts import ENGINES, load
@@ -205,27 +206,26 @@ def _engines(host: Host) -> list[Check]:
     return [_engine(name, here.get(name, []), host, store.engine(name)) for name in ENGINES]
 
 
-def _engine(name: str, versions: list[str], host: Host, facts: Any) -> Check:
-    made = {"engine": name, "verdict": "", "says": "", "do": ""}
+def _engine(name: str, versions: list[str], host: Host, facts: Any) -> EngineCheck:
+    from seatrial.hardware.document import EngineCheck
+
+    def made(verdict: str, says: str, do: str = "") -> EngineCheck:
+        return EngineCheck(engine=name, verdict=verdict, says=says, do=do)
+
     if versions:
-        return {**made, "verdict": "installed", "says": ", ".join(versions)}
+        return made("installed", ", ".join(versions))
     vendors = {g.vendor for g in host.gpus} or {"cpu"}
     readings = {v: facts.value("platform", v) for v in sorted(vendors)}
     usable = [v for v, value in readings.items() if value in ("native", "plugin")]
     if not usable:
         said = ", ".join(f"{v}: {value or 'unknown'}" for v, value in readings.items())
-        return {**made, "verdict": "not possible", "says": said}
+        return made("not possible", said)
     floor = facts.get("min_capability", "engine")
     lowest = min((g.capability for g in host.gpus if g.capability), default=None)
     if floor is not None and lowest is not None and lowest < floor.value:
         says = f"compute capability {lowest}, needs {floor.value} ({floor.condition or ''})"
-        return {**made, "verdict": "not possible", "says": says}
-    return {
-        **made,
-        "verdict": "possible",
-        "says": _runs_on(facts, usable),
-        "do": _way_in(name, usable == ["cpu"]),
-    }
+        return made("not possible", says)
+    return made("possible", _runs_on(facts, usable), _way_in(name, usable == ["cpu"]))
 
 
 def _runs_on(facts: Any, vendors: list[str]) -> str:

@@ -9,13 +9,11 @@ has nothing better, and the reader can see on what a verdict rests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seatrial.cli.console import Console
     from seatrial.hardware import Gpu
-
-SCHEMA = "seatrial/doctor-gpus/1"
 
 
 def show(console: Console, name: str | None) -> int:
@@ -25,17 +23,18 @@ def show(console: Console, name: str | None) -> int:
         UsageError: there is no such accelerator.
     """
     from seatrial.hardware import all_gpus, gpu, gpu_sources
+    from seatrial.hardware.document import GPUS, GpusDocument, entry
 
     chosen = [gpu(name)] if name else list(all_gpus().values())
     sources = gpu_sources()
     keys = {k for g in chosen for group in g.read.values() for k in group}
     keys |= {k for g in chosen for said in g.differs.values() for k in said}
     console.document(
-        {
-            "schema": SCHEMA,
-            "gpus": [document(g) for g in chosen],
-            "sources": {k: sources[k] for k in sorted(keys)},
-        }
+        GpusDocument(
+            schema=GPUS,
+            gpus=[entry(g) for g in chosen],
+            sources={k: sources[k] for k in sorted(keys)},
+        )
     )
     if name:
         _one(console, chosen[0])
@@ -44,41 +43,9 @@ def show(console: Console, name: str | None) -> int:
     return 0
 
 
-def document(gpu: Gpu) -> dict[str, Any]:
-    """One record with each figure's standing."""
-    return {
-        "gpu": gpu.name,
-        "vendor": gpu.vendor,
-        "product": gpu.product,
-        "architecture": gpu.architecture,
-        "source": gpu.source,
-        "checked": gpu.checked,
-        "figures": {
-            name: {
-                "value": value,
-                "read_in": gpu.read.get(name, []),
-                "differs": gpu.differs.get(name, {}),
-                "standing": standing(gpu, name),
-            }
-            for name, value in gpu.figures.items()
-        },
-        "unread": gpu.unread,
-    }
-
-
-def standing(gpu: Gpu, figure: str) -> str:
-    """How far a figure can be relied on.
-
-    ``confirmed``: read and agreed; ``disputed``: read, and another source says otherwise;
-    ``contradicted``: only others were read; ``unread``: nothing was.
-    """
-    if figure in gpu.read:
-        return "disputed" if figure in gpu.differs else "confirmed"
-    return "contradicted" if figure in gpu.differs else "unread"
-
-
 def _one(console: Console, gpu: Gpu) -> None:
     from seatrial.hardware import gpu_sources
+    from seatrial.hardware.document import standing
 
     sources = gpu_sources()
     console.title(f"{gpu.name}: {gpu.product}, {gpu.architecture}; compared on {gpu.checked}")

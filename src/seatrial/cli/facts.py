@@ -19,6 +19,8 @@ from seatrial.core.errors import PrerequisiteError, UsageError
 
 if TYPE_CHECKING:
     from seatrial.facts import Fact, FactSet, FactStore
+    from seatrial.facts.document import Synced
+    from seatrial.facts.factfile import FactFile
 
 app = App(name="facts", help="Facts about engines, read out of what their authors released.")
 
@@ -46,6 +48,7 @@ def show(
     *,
     subject: Annotated[list[str] | None, Parameter(negative=())] = None,
     predicate: Annotated[list[str] | None, Parameter(negative=())] = None,
+    standing: Annotated[list[str] | None, Parameter(name="--state", negative=())] = None,
     conflicts: Annotated[bool, Parameter(negative=())] = False,
     json: Json = False,
 ) -> int:
@@ -59,10 +62,14 @@ def show(
         Only facts on this subject, as the engine spells it; repeatable.
     predicate
         Only facts with this predicate; repeatable.
+    standing
+        Only facts that stand so now: extracted, documented, conditional, unresolved, probed,
+        contradicted, expired; repeatable.
     conflicts
         Only subjects on which sources disagree.
     """
     from seatrial.facts import load
+    from seatrial.facts.document import shown
 
     console = Console(as_json=json)
     store = load()
@@ -75,10 +82,13 @@ def show(
         if (not subject or f.subject in subject) and (not predicate or f.predicate in predicate)
     ]
     chosen += _absent(facts, subject or [], predicate)
-    console.document(_shown_document(facts, chosen))
+    if standing:
+        chosen = [f for f in chosen if facts.standing(f) in standing]
+    console.document(shown(facts, chosen))
     _say_resolution(console, facts, store)
     columns = ("predicate", "subject", "value", "condition", "state", "source")
-    console.table(columns, [_row(f) for f in chosen])
+    console.table(columns, [_row(facts, f) for f in chosen])
+    _say_disagreements(console, facts, chosen)
     for stale in facts.stale:
         console.note(f"extractor-stale: {stale.predicate}: {stale.why}")
     return 0 if chosen else 1
@@ -101,24 +111,6 @@ def _absent(facts: FactSet, subjects: list[str], predicates: list[str] | None) -
     return found
 
 
-def _shown_document(facts: FactSet, chosen: list[Fact]) -> dict[str, Any]:
-    return {
-        "schema": "seatrial/facts-show/1",
-        "engine": facts.engine,
-        "version": facts.version,
-        "released": facts.released if facts.exact else None,
-        "read_from": facts.resolved,
-        "exact": facts.exact,
-        "newest_known": facts.newest,
-        "outdated": facts.outdated(),
-        "facts": chosen,
-        "stale": facts.stale,
-        "conflicts": [[f.id for f in group] for group in facts.conflicts()],
-        "counts": facts.counts(),
-        "notes": facts.notes,
-    }
-
-
 def _say_resolution(console: Console, facts: FactSet, store: FactStore) -> None:
     if facts.exact:
         console.title(f"{facts.engine} {facts.version}, released {facts.released or '?'}")
@@ -133,13 +125,26 @@ def _say_resolution(console: Console, facts: FactSet, store: FactStore) -> None:
         console.note(f"read these again: {why}")
 
 
-def _row(fact: Fact) -> tuple[Any, ...]:
-    value = ", ".join(map(str, fact.value)) if isinstance(fact.value, list) else fact.value
+def _say_disagreements(console: Console, facts: FactSet, chosen: list[Fact]) -> None:
+    """Name the subjects on which sources disagree, and what weighs more."""
+    ids = {f.id for f in chosen}
+    for group in facts.conflicts():
+        if not ids.isdisjoint(f.id for f in group):
+            said = "; ".join(f"{f.source.kind} says {_value(f)}" for f in group)
+            console.note(f"sources disagree on {group[0].predicate} {group[0].subject}: {said}")
+
+
+def _value(fact: Fact) -> str:
+    return ", ".join(map(str, fact.value)) if isinstance(fact.value, list) else str(fact.value)
+
+
+def _row(facts: FactSet, fact: Fact) -> tuple[Any, ...]:
+    value = None if fact.value is None else _value(fact)
     subject = f"{fact.subject} [{fact.layer}]" if fact.layer else fact.subject
     place = fact.source.member or fact.source.artefact
     if fact.source.line:
         place += f":{fact.source.line}"
-    return fact.predicate, subject, value, fact.condition, fact.state, place
+    return fact.predicate, subject, value, fact.condition, facts.standing(fact), place
 
 
 @app.command
@@ -285,10 +290,11 @@ def sync(
     binaries
         Compiled CUDA targets too; moves 60 to 330 MB a release.
     """
+    from seatrial.facts.document import SYNC, SyncDocument
     from seatrial.facts.sync import keep, read_local
 
     console = Console(as_json=json, quiet=quiet)
-    done: list[dict[str, Any]] = []
+    cost = (0, 0)
     if source is not None:
         if engines is None or len(engines) != 1:
             raise UsageError(
@@ -298,14 +304,14 @@ def sync(
             )
         engine, version = _split(engines[0])
         file = read_local(engine, source, version=version, name=name, binaries=binaries)
-        done.append(_synced(file, keep(file)))
+        done = [_synced(file, keep(file))]
     else:
-        done = _sync_index(engines, console, binaries)
-    console.document({"schema": "seatrial/facts-sync/1", "read": done})
+        done, cost = _sync_index(engines, console, binaries)
+    console.document(SyncDocument(schema=SYNC, read=done, requests=cost[0], bytes_in=cost[1]))
     columns = ("engine", "version", "facts", "stale", "artefact")
     console.table(
         columns,
-        [(d["engine"], d["version"], d["facts"], len(d["stale"]), d["artefact"]) for d in done],
+        [(d.engine, d.version, d.facts, len(d.stale), d.artefact) for d in done],
         right={2, 3},
     )
     return 0
@@ -313,7 +319,8 @@ def sync(
 
 def _sync_index(
     engines: list[str] | None, console: Console, binaries: bool
-) -> list[dict[str, Any]]:
+) -> tuple[list[Synced], tuple[int, int]]:
+    """What was read, and (requests, bytes in)."""
     from seatrial.facts import version as order
     from seatrial.facts.extract.registry import EXTRACTORS, extractor
     from seatrial.facts.reach.index import Index
@@ -329,22 +336,25 @@ def _sync_index(
             version = [v for v in known if not order.is_prerelease(v)][-1]
         file = read_release(engine, version, index, binaries=binaries, progress=console.progress)
         done.append(_synced(file, keep(file)))
-    console.note(f"{index.client.requests} requests, {index.client.bytes_in} bytes in")
-    return done
+    cost = (index.client.requests, index.client.bytes_in)
+    console.note(f"{cost[0]} requests, {cost[1]} bytes in")
+    return done, cost
 
 
-def _synced(file: Any, place: Path) -> dict[str, Any]:
-    return {
-        "engine": file.engine,
-        "version": file.version,
-        "released": file.released,
-        "facts": sum(len(rows) for rows in file.rows.values()),
-        "stale": file.stale,
-        "artefact": file.artefacts[0].name,
-        "sha256": file.artefacts[0].sha256,
-        "integrity": file.artefacts[0].integrity,
-        "kept": str(place),
-    }
+def _synced(file: FactFile, place: Path) -> Synced:
+    from seatrial.facts.document import Synced
+
+    return Synced(
+        engine=file.engine,
+        version=file.version,
+        released=file.released,
+        facts=sum(len(rows) for rows in file.rows.values()),
+        stale=file.stale,
+        artefact=file.artefacts[0].name,
+        sha256=file.artefacts[0].sha256,
+        integrity=file.artefacts[0].integrity,
+        kept=str(place),
+    )
 
 
 @app.command
@@ -359,6 +369,7 @@ def verify(engines: list[str] | None = None, /, *, json: Json = False, quiet: Qu
         ENGINE or ENGINE==VERSION; without any: the newest of all on the index.
     """
     from seatrial.facts import load
+    from seatrial.facts.document import VERIFY, VerifyDocument
     from seatrial.facts.reach.index import Index
     from seatrial.facts.verify import verify_version
 
@@ -368,7 +379,7 @@ def verify(engines: list[str] | None = None, /, *, json: Json = False, quiet: Qu
         verify_version(store, engine, version, index, progress=console.progress)
         for engine, version in _verifiable(store, engines)
     ]
-    console.document({"schema": "seatrial/facts-verify/1", "checked": reports})
+    console.document(VerifyDocument(schema=VERIFY, checked=reports))
     columns = ("engine", "version", "same", "drifted", "hashes")
     rows = [
         (r.engine, r.version, r.same, len(r.drifted), "differ" if r.hash_changed else "agree")
@@ -416,20 +427,21 @@ def export(
         File to write; without it stdout.
     """
     from seatrial.facts import ENGINES, load
-    from seatrial.facts.export import as_document, as_markdown
+    from seatrial.facts.document import EXPORT, ExportDocument, exported
+    from seatrial.facts.export import as_markdown
     from seatrial.store import encode, write_bytes
 
     console = Console(as_json=json)
     store = load()
     sets = [store.engine(*_split(text)) for text in engines or ENGINES]
-    data = as_markdown(sets).encode() if markdown else encode(as_document(sets))
+    data = as_markdown(sets).encode() if markdown else encode(exported(sets))
     if out is not None:
         write_bytes(out, data)
-        console.document({"schema": "seatrial/facts-export/1", "written": str(out)})
+        console.document(ExportDocument(schema=EXPORT, written=str(out)))
         console.done([out])
         return 0
     if markdown and not json:
         console.line(data.decode().rstrip())
     else:
-        Console(as_json=True).document(as_document(sets))
+        Console(as_json=True).document(exported(sets))
     return 0

@@ -1,4 +1,4 @@
-"""Facts for other programs (one JSON document) and for people (a Markdown matrix with sources).
+"""Facts for people: a Markdown matrix with sources (``facts.document`` has the JSON).
 
 The matrix shows what the store says, with a footnote for every cell: no cell without a source,
 no dash where nobody looked ("?" is not "no").
@@ -6,12 +6,8 @@ no dash where nobody looked ("?" is not "no").
 
 from __future__ import annotations
 
-from typing import Any
-
 from seatrial.facts.factset import FactSet
 from seatrial.facts.record import Fact
-
-SCHEMA = "seatrial/facts-export/1"
 
 _MATRIX = (
     ("architecture", "Architectures"),
@@ -22,24 +18,6 @@ _MATRIX = (
     ("platform", "Platforms"),
     ("supports", "Contract features"),
 )
-
-
-def as_document(sets: list[FactSet]) -> dict[str, Any]:
-    """Every fact of these sets, ids and sources included."""
-    return {
-        "schema": SCHEMA,
-        "engines": [
-            {
-                "engine": s.engine,
-                "version": s.version,
-                "read_from": s.resolved,
-                "released": s.released,
-                "facts": s.facts,
-                "stale": s.stale,
-            }
-            for s in sets
-        ],
-    }
 
 
 def as_markdown(sets: list[FactSet]) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from seatrial.facts import version as order
 from seatrial.facts.factfile import Documented, FactFile, documented_fact, facts_of
 from seatrial.facts.history import View
-from seatrial.facts.record import Fact, Source, expiry, fact_id
+from seatrial.facts.record import Fact, Source, State, expiry, fact_id
 
 UNKNOWN = "unknown"
 """The version of a set for which no version was named and none was ever read."""
@@ -215,6 +215,39 @@ class FactSet:
             for group in groups.values()
             if len({msgspec.json.encode(f.value) for f in group}) > 1
         ]
+
+    @cached_property
+    def _outweighed(self) -> dict[str, list[str]]:
+        """id -> ids of the facts that weigh more and say otherwise."""
+        found: dict[str, list[str]] = {}
+        for group in self.conflicts():
+            if group[0].predicate == "min_capability":
+                numbers = [f for f in group if isinstance(f.value, int)]
+                group = sorted(numbers, key=lambda f: (-f.value, -f.rank))
+            for position, fact in enumerate(group):
+                # Of equal weight, a condition says when each of them holds.
+                over = [
+                    f.id
+                    for f in group[:position]
+                    if f.value != fact.value and (f.rank > fact.rank or fact.condition is None)
+                ]
+                if over:
+                    found[fact.id] = over
+        return found
+
+    def contradicted_by(self, fact: Fact) -> list[str]:
+        """Ids of heavier facts on the same subject that say otherwise; [] if it binds."""
+        return self._outweighed.get(fact.id, [])
+
+    def standing(self, fact: Fact, today: datetime.date | None = None) -> State:
+        """The fact's state as it stands now: contradicted and expired are relations, not readings.
+
+        ``contradicted``: heavier evidence says otherwise, whatever its age. ``expired``: its day
+        has passed. Otherwise the state it was read with; ``fact.state`` itself never changes.
+        """
+        if self.contradicted_by(fact):
+            return "contradicted"
+        return "expired" if fact.expires and fact.expired(today) else fact.state
 
     def outdated(self, today: datetime.date | None = None) -> str | None:
         """Why these facts should be read again, None if they need not be (DESIGN 6: expiry)."""

@@ -103,7 +103,12 @@ def test_sync_from_a_folder_and_show_it(say, tmp_path):
     [read] = json.loads(out)["read"]
     assert code == 0
     assert read["integrity"] == "tree"
-    assert {s["predicate"] for s in read["stale"]} == {"route", "flag", "cuda_targets"}
+    assert {s["predicate"] for s in read["stale"]} == {
+        "route",
+        "flag",
+        "cuda_targets",
+        "kv_cache_dtype",
+    }
     code, out, _ = say("show", "ollama==9.9.9", "--subject", "Made3ForCausalLM", "--json")
     [fact] = json.loads(out)["facts"]
     assert (fact["value"], fact["source"]["artefact"]) == ("native", "here")

@@ -94,7 +94,7 @@ def test_platform_conditions(findings_of, by_subject):
     assert (80, "extracted") not in on_cuda("min_capability", "mxfp8")
     assert on_cuda("quantization", "mxfp4") == [("native", "extracted")]
     assert on_cuda("quantization", "maybe") == [("native", "conditional")]
-    assert on_cuda("quantization", "gptq") == [("absent", "extracted")]
+    assert on_cuda("quantization", "gptq") == [("absent", "extracted"), ("choice", "extracted")]
     npu = [f for f in table["quantization", "gptq"] if f.layer == "npu"]
     assert npu[0].value == "native"
     layers = {f.layer: f.value for f in table["min_capability", "fp8"]}

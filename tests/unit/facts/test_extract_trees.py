@@ -43,12 +43,52 @@ LLAMA = {
         "enum ggml_type {\n GGML_TYPE_F32 = 0,\n // GGML_TYPE_Q4_2 = 4,\n GGML_TYPE_Q4_K = 12,\n"
         " GGML_TYPE_COUNT = 13,\n};\n"
     ),
+    "vendor/include/llama.h": (
+        "enum llama_ftype {\n LLAMA_FTYPE_MOSTLY_Q4_K_M = 15,\n"
+        " // LLAMA_FTYPE_MOSTLY_Q4_2 = 5, // support has been removed\n};\n"
+    ),
+    "vendor/common/common.h": (
+        "struct common_params_sampling {\n float temp = 0.80f; // <= 0.0 to sample greedily\n};\n"
+        "struct common_params {\n int32_t n_ctx = 512; // x\n int32_t n_parallel = 1;\n"
+        " bool perf = true;\n bool metrics = false;\n std::string key;\n"
+        " ggml_type cache_type_k = GGML_TYPE_F16;\n enum kind kind = KIND_AUTO;\n"
+        ' struct common_params_sampling sampling;\n std::vector<std::string> names = {"a"};\n};\n'
+    ),
     "vendor/common/arg.cpp": (
         "const std::vector<ggml_type> kv_cache_types = { GGML_TYPE_F16, GGML_TYPE_Q8_0, };\n"
+        "void common_params_parser_init(x) {\n if (ex == LLAMA_EXAMPLE_TTS) {\n"
+        "  params.sampling.temp = 0.2;\n } else if (ex == LLAMA_EXAMPLE_SERVER) {\n"
+        "  params.n_parallel = -1; // auto\n }\n"
         'add_opt(common_arg({"-c", "--ctx-size"}, "N", string_format("size (default: %d)", d),\n'
-        '  [](x) {}).set_env("LLAMA_ARG_CTX_SIZE"));\n'
+        "  [](common_params & params, int value) { params.n_ctx = value; if (value == 0) {\n"
+        '  params.min = MAX; } }).set_env("LLAMA_ARG_CTX_SIZE"));\n'
         'add_opt(common_arg({"--perf"}, {"--no-perf"}, "text",\n'
-        "  [](x) {}).set_examples({LLAMA_EXAMPLE_CLI}));\n"
+        "  [](common_params & params, bool value) { params.perf = value; }\n"
+        "  ).set_examples({LLAMA_EXAMPLE_CLI}));\n"
+        + "".join(
+            f'add_opt(common_arg({{"{flag}"}}, "X", "text",\n  [](common_params & {rest}));\n'
+            for flag, rest in (
+                ("--parallel", "params, int value) { params.n_parallel = value; }"),
+                (
+                    "--temp",
+                    "params, const std::string & value) {"
+                    " params.sampling.temp = std::stof(value); }",
+                ),
+                ("--metrics", "params) { params.metrics = true; }"),
+                ("--api-key", "params, const std::string & value) { params.key = value; }"),
+                (
+                    "--cache-type-k",
+                    "params, const std::string & value) { params.cache_type_k = kv_from(value); }",
+                ),
+                (
+                    "--kind",
+                    "params, const std::string & value) { if (a(value)) {"
+                    " params.kind = A; } else { params.kind = B; } }",
+                ),
+                ("--host", "params, const std::string & value) { params.names.clear(); }"),
+                ("--gone", '/*params*/, int /*value*/) { arg_removed("use --temp"); }'),
+            )
+        )
     ),
     "vendor/ggml/src/ggml-cuda/CMakeLists.txt": (
         "if (NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n"
@@ -77,17 +117,28 @@ def test_llama_cpp(findings_of, by_subject):
     trunk = llama_cpp.Trunk(findings)
     assert trunk.prefix == "vendor/"
     for step in (
-        llama_cpp.architectures, llama_cpp.types, llama_cpp.kv_types, llama_cpp.flags,
+        llama_cpp.architectures, llama_cpp.types, llama_cpp.kv_types,
         llama_cpp.routes, llama_cpp.metrics, llama_cpp.cuda_targets,
     ):  # fmt: skip
         step(trunk)
+    llama_cpp.flags(findings, trunk.text("common/arg.cpp"), trunk.optional("common/common.h"))
     table = by_subject(findings)
     assert set(values(table, "architecture")) == {"LlamaForCausalLM", "VisionModel", "llama"}
-    assert set(values(table, "quantization")) == {"F32", "Q4_K"}
+    assert set(values(table, "quantization")) == {"F32", "Q4_K", "Q4_K_M"}
     assert set(values(table, "kv_cache_dtype")) == {"f16", "q8_0"}
     assert table["flag", "--ctx-size"][0].detail["env"] == "LLAMA_ARG_CTX_SIZE"
     assert table["flag", "--ctx-size"][0].detail["server"] is True
     assert table["flag", "--perf"][0].detail["server"] is False
+    defaults = {
+        "--ctx-size": 512, "--perf": True, "--parallel": -1, "--temp": 0.8, "--metrics": False,
+        "--api-key": "", "--cache-type-k": "f16",
+    }  # fmt: skip
+    assert {flag: table["flag", flag][0].value for flag in defaults} == defaults
+    for flag, text in (("--kind", "KIND_AUTO"), ("--host", "params.names, set in a handler")):
+        [fact] = table["flag", flag]
+        assert (fact.value, fact.state, fact.detail["default_text"]) == (None, "unresolved", text)
+    [gone] = table["flag", "--gone"]
+    assert (gone.state, gone.condition) == ("conditional", "refused: use --temp")
     assert values(table, "route") == {
         "/health": [["GET"]], "/v1/chat/completions": [["POST"]], "/models": [["DELETE"]]
     }  # fmt: skip
@@ -118,8 +169,16 @@ def test_ollama(findings_of, by_subject):
         ),
         "envconfig/config.go": (
             'var NumParallel = Uint("OLLAMA_NUM_PARALLEL", 1)\n'
+            'KvCacheType = String("OLLAMA_KV_CACHE_TYPE")\nUseAuth = Bool("OLLAMA_AUTH")\n'
+            'FlashAttention = BoolWithDefault("OLLAMA_FLASH_ATTENTION")\n'
             'ret := map[string]E{\n "OLLAMA_NUM_PARALLEL": {"OLLAMA_NUM_PARALLEL", N(), "..."},\n'
             ' "OLLAMA_DEBUG": {"OLLAMA_DEBUG", L(), "..."},\n}\n'
+        ),
+        "fs/ggml/ggml.go": (
+            "func (f GGML) SupportsKVCacheType(cacheType string) bool {\n"
+            ' if cacheType == "" || cacheType == "f16" {\n  return true\n }\n'
+            ' return slices.Contains([]string{"q8_0", "q4_0"}, cacheType)\n}\n'
+            'func kvCacheBytes() { case "q5_0": }\n'
         ),
         "llama/server/CMakePresets.json": (
             '{"configurePresets": [\n {"name": "cuda_v12", "cacheVariables": '
@@ -134,14 +193,21 @@ def test_ollama(findings_of, by_subject):
     ollama.routes(findings)
     ollama.settings(findings)
     ollama.targets(findings)
+    ollama.kv_types(findings)
     table = by_subject(findings)
+    assert set(values(table, "kv_cache_dtype")) == {"f16", "q8_0", "q4_0"}
     assert {f.layer for f in table["architecture", "LlamaForCausalLM"]} == {"llama.cpp", "mlx"}
     assert ("architecture", "BModel") in table
     assert ("architecture", "NotAnArchitecture") not in table
     assert table["requires", "llama.cpp"][0].value == "b10488"
     assert values(table, "route") == {"/api/tags": [["GET"]], "/api/generate": [["POST"]]}
     assert table["flag", "OLLAMA_NUM_PARALLEL"][0].value == 1
-    assert table["flag", "OLLAMA_DEBUG"][0].value is None
+    for name, value, state in (
+        ("OLLAMA_DEBUG", None, "unresolved"), ("OLLAMA_FLASH_ATTENTION", None, "unresolved"),
+        ("OLLAMA_KV_CACHE_TYPE", "", "extracted"), ("OLLAMA_AUTH", False, "extracted"),
+    ):  # fmt: skip
+        [fact] = table["flag", name]
+        assert (fact.value, fact.state) == (value, state), name
     assert table["cuda_targets", "cuda_v12"][0].value == [60, 90]
     assert table["platform", "amd:rocm"][0].value == ["gfx90a", "gfx942"]
     assert source.glob("x/*.go")

@@ -1,3 +1,5 @@
+import pytest
+
 from seatrial.facts.extract import vllm
 from seatrial.facts.extract.vllm_surface import gates_of
 
@@ -110,6 +112,19 @@ class EngineArgs:
         group.add_argument("--override", **{**cache_kwargs["block_size"], "default": None})
         group.add_argument("--max-model-len", "-l", type=int, default=4096, choices=[1024, 4096])
         group.add_argument("--enforce-eager", action="store_true")
+        group.add_argument("--seed", default=EngineArgs.seed)
+        group.add_argument("--made", default=EngineArgs.made)
+        group.add_argument("--size", default=EngineArgs.size)
+        group.add_argument("--computed", default=EngineArgs.computed)
+        group.add_argument("--block", default=EngineArgs.block)
+        group.add_argument("--in-class", default=EngineArgs.in_class)
+    LEAST = 7
+    seed: int = 0
+    made: list[str] = field(default_factory=lambda: ["a/*"])
+    size: int = 16 * 1024
+    computed: Kind = Kind.AUTO
+    block: int = CacheConfig.block_size
+    in_class: int = LEAST
 from vllm.config.cache import CacheConfig
 """
 
@@ -243,6 +258,11 @@ def test_flags_resolve_to_fields(findings_of, by_subject):
     length = one(table, "flag", "--max-model-len")
     assert (length.value, length.detail["aliases"]) == (4096, ["-l"])
     assert one(table, "flag", "--enforce-eager").value is False
+    defaults = {"--seed": 0, "--made": ["a/*"], "--size": 16384, "--block": 16, "--in-class": 7}
+    assert {flag: one(table, "flag", flag).value for flag in defaults} == defaults
+    computed = one(table, "flag", "--computed")
+    assert (computed.value, computed.state) == (None, "unresolved")
+    assert computed.detail["default_text"] == "Kind.AUTO"
 
 
 def test_routes_with_their_gate(findings_of, by_subject):
@@ -314,3 +334,88 @@ def test_an_older_place_is_found(findings_of, by_subject):
     _, table = read(findings_of, by_subject, files, version="0.8.5")
     fact = one(table, "kv_cache_dtype", "fp8_e4m3")
     assert fact.source.member == "vllm/config.py"
+
+
+ATTENTION = """
+class AttentionBackendEnum(Enum):
+    FLASH_ATTN = "vllm.v1.attention.backends.flash.FlashBackend"
+    MLA = "vllm.v1.attention.backends.flash.MlaBackend"
+    CUSTOM = None
+"""
+
+BACKENDS = """
+class Base:
+    supported_dtypes: ClassVar[list[torch.dtype]] = [torch.float16, torch.bfloat16]
+class FlashBackend(Base):
+    supported_kv_cache_dtypes: ClassVar[list[CacheDType]] = ["auto", "fp8"]
+    def get_supported_head_sizes(cls): return [64, 128]
+    def supports_compute_capability(cls, capability):
+        return capability >= DeviceCapability(8, 0)
+class MlaBackend(Base):
+    supported_dtypes = made_up()
+    def supports_compute_capability(cls, capability):
+        return capability.major in [9, 10]
+"""
+
+
+def test_attention_backends_say_what_they_take(findings_of, by_subject):
+    from seatrial.facts.extract.vllm_attention import attention_backends
+    from seatrial.facts.extract.vllm_places import Places
+
+    files = {
+        "vllm/v1/attention/backends/registry.py": ATTENTION,
+        "vllm/v1/attention/backends/flash.py": BACKENDS,
+    }
+    findings = findings_of(files, version="0.33.0")
+    attention_backends(findings, Places("vllm"))
+    table = by_subject(findings)
+    assert one(table, "attention_backend", "FLASH_ATTN").detail == {
+        "class": "FlashBackend", "dtypes": ["float16", "bfloat16"],
+        "kv_cache_dtypes": ["auto", "fp8"], "head_sizes": [64, 128], "min_capability": 80,
+        "capability": "capability >= DeviceCapability(8, 0)",
+    }  # fmt: skip
+    assert one(table, "attention_backend", "MLA").detail == {
+        "class": "MlaBackend", "capability": "capability.major in [9, 10]", "min_capability": 90
+    }  # fmt: skip
+    assert one(table, "attention_backend", "CUSTOM").detail == {}
+
+
+@pytest.mark.parametrize(
+    ("test", "least"),
+    [
+        ("capability >= DeviceCapability(7, 5) and capability <= DeviceCapability(12, 1)", 75),
+        ("capability.major == 10", 100),
+        ("capability.major >= 8", 80),
+        ("True", None),
+        ("capability.major == 9 or allowed()", None),
+        ("not capability.major == 9", None),
+    ],
+)
+def test_least_capability_of_a_test(test, least):
+    from seatrial.facts.extract.vllm_attention import least_capability
+
+    assert least_capability(test) == least
+
+
+def test_before_0_8_the_tables_stood_elsewhere(findings_of, by_subject):
+    """Structured output among a flag's choices, drafts in the registry, connectors in a list."""
+    early = {
+        **FILES,
+        "vllm/model_executor/models/registry.py": REGISTRY
+        + '_SPECULATIVE_DECODING_MODELS = {"EAGLEModel": ("eagle", "EAGLE"),'
+        ' "MedusaModel": ("medusa", "M"), "MLPSpeculator": ("mlp_speculator", "S")}\n',
+        "vllm/config.py": "class VllmConfig: ...\n",
+        "vllm/spec_decode/ngram_worker.py": "x = 1\n",
+        "vllm/engine/arg_utils.py": ARGS
+        + 'parser.add_argument("--guided-decoding-backend", choices=["outlines", "xgrammar"])\n',
+        "vllm/distributed/kv_transfer/kv_connector/factory.py": (
+            "def create():\n    supported_kv_connector = ['PyNcclConnector', 'MooncakeConnector']\n"
+        ),
+    }
+    del early["vllm/config/cache.py"]
+    findings, table = read(findings_of, by_subject, early, "0.6.6")
+    stale = {s.predicate for s in findings.stale}
+    assert not stale & {"structured_output_backend", "speculative_method", "kv_connector"}
+    assert ("structured_output_backend", "xgrammar") in table
+    assert {s for p, s in table if p == "speculative_method"} >= {"eagle", "medusa", "ngram"}
+    assert ("kv_connector", "PyNcclConnector") in table

@@ -3,7 +3,8 @@
 Three shapes: ``add_argument("--x", default=..., choices=...)``; ``add_argument("--x",
 **kwargs["field"])`` where ``kwargs = get_kwargs(Config)`` (vLLM), resolved to the dataclass field;
 and fields of a class that is a whole command line (vLLM's server flags, SGLang). A default that
-is computed is kept as text; the flag's existence is still a fact.
+names a field (``EngineArgs.seed``) is that field's. One that is computed is kept as text and the
+fact is ``unresolved``: the flag is there, its default is not known from the text.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from typing import Any
 
 from seatrial.facts.extract.classes import find_class, lineage
 from seatrial.facts.extract.findings import Findings
-from seatrial.facts.extract.pyast import Dotted, Module, Unresolved, statements, text_of
+from seatrial.facts.extract.pyast import (
+    Dotted,
+    Module,
+    Unresolved,
+    bound_name,
+    statements,
+    text_of,
+)
+from seatrial.facts.record import State
 
 _NO_DEFAULT = object()
 
@@ -84,7 +93,7 @@ def _add(
         if keyword.arg is None:
             value = _from_field(keyword.value, tables, fields, detail)
         elif keyword.arg == "default":
-            value = shown(module, keyword.value, detail)
+            value = _default(module, keyword.value, fields, detail)
         elif keyword.arg == "choices":
             detail["choices"] = _choices(module, keyword.value)
         elif keyword.arg == "action" and isinstance(keyword.value, ast.Constant):
@@ -97,12 +106,29 @@ def _add(
 def add_flag(
     findings: Findings, path: str, line: int, names: list[str], value: Any, detail: dict[str, Any]
 ) -> None:
-    """One fact for every long name; the others than the first say which they are an alias of."""
+    """One fact for every long name; the others than the first say which they are an alias of.
+
+    Unresolved where the default is computed: no value is claimed then.
+    """
     longs = [n for n in names if n.startswith("--")] or names[:1]
     shorts = [n for n in names if n not in longs]
+    state: State = "unresolved" if value is None and detail.get("default_text") else "extracted"
     for name in longs:
         more = {"aliases": shorts} if name == longs[0] else {"alias_of": longs[0]}
-        findings.add("flag", name, value, path, line, kind="cli", detail={**detail, **more})
+        findings.add(
+            "flag", name, value, path, line, state=state, kind="cli", detail={**detail, **more}
+        )
+
+
+def _default(module: Module, node: ast.expr, fields: Fields, detail: dict[str, Any]) -> Any:
+    """A literal, or the default of the field that ``Class.field`` names."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        field = fields.of(node.value.id).get(node.attr)
+        if field is not None:
+            detail["config"] = f"{node.value.id}.{node.attr}"
+            where, definition = field
+            return field_value(where, definition, detail, fields)
+    return shown(module, node, detail)
 
 
 def _from_field(
@@ -125,11 +151,20 @@ def _from_field(
     if field is None:
         return None
     module, definition = field
-    return field_value(module, definition, detail)
+    return field_value(module, definition, detail, fields)
 
 
-def field_value(module: Module, node: ast.AnnAssign, detail: dict[str, Any]) -> Any:
-    """Default of an annotated field; its ``Literal`` choices go into ``detail``."""
+def field_value(
+    module: Module,
+    node: ast.AnnAssign,
+    detail: dict[str, Any],
+    fields: Fields | None = None,
+    depth: int = 0,
+) -> Any:
+    """Default of an annotated field; its ``Literal`` choices go into ``detail``.
+
+    ``fields`` follows a default that is another class's field (``seed: int = ModelConfig.seed``).
+    """
     choices = [
         c for c, _ in module.choices(node.annotation) if "Literal" in _expanded(module, node)
     ]
@@ -140,9 +175,37 @@ def field_value(module: Module, node: ast.AnnAssign, detail: dict[str, Any]) -> 
         named = {k.arg: k.value for k in value.keywords}
         value = named.get("default") or (value.args[0] if value.args else None)
         if value is None and "default_factory" in named:
-            detail["default_text"] = text_of(named["default_factory"]) + "()"
-            return None
+            return _made(module, named["default_factory"], detail)
+    if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and depth < 4:
+        other = fields.of(value.value.id).get(value.attr) if fields else None
+        if other is not None:
+            return field_value(*other, {}, fields, depth + 1)
+    if isinstance(value, ast.Name) and value.id not in module.assigned:
+        value = _in_class(module, node, value.id) or value
     return None if value is None else shown(module, value, detail)
+
+
+_EMPTY = {"dict": "{}", "list": "[]", "set": "[]", "tuple": "[]"}
+
+
+def _made(module: Module, factory: ast.expr, detail: dict[str, Any]) -> Any:
+    """What a default factory gives: an empty container, or the body of a lambda."""
+    if isinstance(factory, ast.Name) and factory.id in _EMPTY:
+        return ast.literal_eval(_EMPTY[factory.id])
+    if isinstance(factory, ast.Lambda):
+        return shown(module, factory.body, detail)
+    detail["default_text"] = text_of(factory) + "()"
+    return None
+
+
+def _in_class(module: Module, field: ast.AnnAssign, name: str) -> ast.expr | None:
+    """What a name is bound to in the class body that the field stands in."""
+    for place in module.classes.values():
+        body = list(statements(place.body))
+        if any(node is field for node in body):
+            bound = [getattr(n, "value", None) for n in body if bound_name(n) == name]
+            return bound[0] if bound else None
+    return None
 
 
 def _expanded(module: Module, node: ast.AnnAssign) -> str:
@@ -189,9 +252,9 @@ def add_fields(findings: Findings, path: str, classes: tuple[str, ...]) -> None:
             if name.startswith("_"):
                 continue
             detail: dict[str, Any] = {"config": f"{cls}.{name}"}
-            value = field_value(where, node, detail)
+            value = field_value(where, node, detail, fields)
             subject = "--" + name.replace("_", "-")
-            findings.add("flag", subject, value, where.path, node.lineno, kind="cli", detail=detail)
+            add_flag(findings, where.path, node.lineno, [subject], value, detail)
 
 
 def flag_choices(module: Module, flag: str) -> list[tuple[str, int]]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 
 from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.llama_cpp_flags import flags
 from seatrial.facts.extract.logs import LLAMA_CPP, add_signatures
 from seatrial.facts.extract.textscan import Text
 
 NAME = "llama.cpp"
-VERSION = 1
+VERSION = 2
 
 _FILES = (
     "src/llama-arch.cpp",
@@ -23,6 +24,7 @@ _FILES = (
     "conversion/__init__.py",
     "convert_hf_to_gguf.py",
     "ggml/include/ggml.h",
+    "include/llama.h",
     "common/arg.cpp",
     "common/common.h",
     "ggml/src/ggml-cuda/CMakeLists.txt",
@@ -56,6 +58,10 @@ class Trunk:
                 return Text(self.prefix + path, self.findings.source.text(self.prefix + path))
         raise Missing(" or ".join(paths))
 
+    def optional(self, path: str) -> Text | None:
+        """A file, None if this tree has none of that name."""
+        return self.text(path) if self.findings.source.has(self.prefix + path) else None
+
 
 def extract(findings: Findings, *, deep: bool = True) -> None:
     """Everything; ``deep`` off: architectures and types."""
@@ -67,10 +73,10 @@ def extract(findings: Findings, *, deep: bool = True) -> None:
         looked_at=_FILES[:4],
     )
     findings.step(
-        "quantization", lambda: types(trunk), floor=Floor(20, ("Q4_K",)), looked_at=_FILES[4:5]
+        "quantization", lambda: types(trunk), floor=Floor(20, ("Q4_K",)), looked_at=_FILES[4:6]
     )
     findings.step(
-        "kv_cache_dtype", lambda: kv_types(trunk), floor=Floor(5, ("f16",)), looked_at=_FILES[5:6]
+        "kv_cache_dtype", lambda: kv_types(trunk), floor=Floor(5, ("f16",)), looked_at=_FILES[6:7]
     )
     if deep:
         deeper(trunk)
@@ -79,7 +85,11 @@ def extract(findings: Findings, *, deep: bool = True) -> None:
 def deeper(trunk: Trunk) -> None:
     """Flags, routes, metrics, speculative kinds, CUDA targets, backends."""
     findings = trunk.findings
-    findings.step("flag", lambda: flags(trunk), floor=Floor(150, ("--ctx-size", "--port")))
+    findings.step(
+        "flag",
+        lambda: flags(findings, trunk.text("common/arg.cpp"), trunk.optional("common/common.h")),
+        floor=Floor(150, ("--ctx-size", "--port")),
+    )
     findings.step(
         "route", lambda: routes(trunk), floor=Floor(15, ("/v1/chat/completions", "/health"))
     )
@@ -155,6 +165,24 @@ def types(trunk: Trunk) -> None:
                 hit.line,
                 detail={"ggml_type": int(hit[2])},
             )
+    if (recipes := trunk.optional("include/llama.h")) is not None:
+        _recipes(trunk, recipes)
+
+
+def _recipes(trunk: Trunk, text: Text) -> None:
+    """File types that mix tensor types (Q4_K_M): what a GGUF file is called by its quantisation."""
+    inside = text.block(r"enum llama_ftype \{")
+    known = {cells[0] for cells in trunk.findings.rows.get("quantization", [])}
+    for hit in text.find(r"LLAMA_FTYPE_MOSTLY_(\w+)\s*=\s*(\d+)", *(inside or (0, 0))):
+        if hit[1] not in known:
+            trunk.findings.add(
+                "quantization",
+                hit[1],
+                "native",
+                text.path,
+                hit.line,
+                detail={"llama_ftype": int(hit[2])},
+            )
 
 
 def kv_types(trunk: Trunk) -> None:
@@ -165,39 +193,6 @@ def kv_types(trunk: Trunk) -> None:
         trunk.findings.add(
             "kv_cache_dtype", hit[1].lower(), "native", text.path, hit.line, kind="cli"
         )
-
-
-def flags(trunk: Trunk) -> None:
-    """``add_opt(common_arg({"-c", "--ctx-size"}, ...).set_env("LLAMA_ARG_CTX_SIZE"))``."""
-    text = trunk.text("common/arg.cpp")
-    starts = list(text.find(r"add_opt\(common_arg\(\s*(\{[^}]*\})(\s*,\s*\{[^}]*\})?"))
-    ends = [*(hit.start for hit in starts[1:]), len(text.code)]
-    for hit, end in zip(starts, ends, strict=True):
-        body = text.code[hit.end : end]
-        names = re.findall(r'"(-[^"]+)"', hit[1])
-        negative = re.findall(r'"(-[^"]+)"', hit[2])
-        env = re.search(r'\.set_env\("(\w+)"\)', body)
-        examples = re.search(r"\.set_examples\(\{([^}]*)\}\)", body)
-        server = examples is None or "SERVER" in examples[1] or "COMMON" in examples[1]
-        hint = re.match(r'\s*,\s*"([A-Za-z{\[<][^"]{0,60})"\s*,', body)
-        long = next((n for n in names if n.startswith("--")), names[0] if names else "")
-        for name in [n for n in names if n.startswith("--")] or [long]:
-            trunk.findings.add(
-                "flag",
-                name,
-                None,
-                text.path,
-                hit.line,
-                kind="cli",
-                detail={
-                    "env": env[1] if env else None,
-                    "server": server,
-                    "takes": hint[1] if hint else None,
-                    "alias_of": long if name != long else None,
-                    "aliases": [n for n in names if not n.startswith("--")],
-                    "negative": negative,
-                },
-            )
 
 
 def routes(trunk: Trunk) -> None:

@@ -18,7 +18,7 @@ from seatrial.facts.extract.pyast import Item, Module, statements, text_of
 from seatrial.facts.extract.routes import add_routes
 
 NAME = "lmdeploy"
-VERSION = 1
+VERSION = 2
 
 _TURBOMIND = "lmdeploy/turbomind/supported_models.py"
 _PYTORCH = "lmdeploy/pytorch/models/module_map.py"
@@ -71,7 +71,7 @@ def surface(findings: Findings) -> None:
     """Flags, routes, metrics."""
     source = findings.source
     cli = [_CLI, *source.glob("lmdeploy/cli/serve.py")]
-    server = source.glob("lmdeploy/serve/openai/*.py")
+    server = source.glob("lmdeploy/serve/openai/*.py", "lmdeploy/serve/anthropic/*.py")
     metrics = source.glob("lmdeploy/metrics/*.py")
     source.fetch([*cli, *server, *metrics])
 

@@ -14,7 +14,7 @@ from seatrial.facts.extract.pyast import statements, text_of
 from seatrial.facts.extract.routes import add_routes
 
 NAME = "mlc-llm"
-VERSION = 1
+VERSION = 2
 
 _MODELS = "python/mlc_llm/model/model.py"
 _SCHEMES = "python/mlc_llm/quantization/quantization.py"

@@ -15,11 +15,12 @@ from seatrial.facts.extract.logs import OLLAMA, add_signatures
 from seatrial.facts.extract.textscan import Text
 
 NAME = "ollama"
-VERSION = 1
+VERSION = 2
 
 _CONVERT = "convert/convert.go"
 _ROUTES = "server/routes.go"
 _ENV = "envconfig/config.go"
+_GGML = ("fs/ggml/ggml.go", "llm/ggml.go")
 _PRESETS = ("llama/server/CMakePresets.json", "CMakePresets.json")
 
 
@@ -28,13 +29,14 @@ def extract(findings: Findings, *, deep: bool = True) -> None:
     source = findings.source
     mlx = [n for n in source.glob("x/*.go") if "/models/" in n and not n.endswith("_test.go")]
     own = [n for n in source.glob("model/models/*.go") if not n.endswith("_test.go")]
-    source.fetch([_CONVERT, _ROUTES, _ENV, *_PRESETS, *mlx, *own])
+    source.fetch([_CONVERT, _ROUTES, _ENV, *_GGML, *_PRESETS, *mlx, *own])
     findings.step(
         "architecture",
         lambda: architectures(findings, mlx, own),
         floor=Floor(15, ("LlamaForCausalLM",)),
         looked_at=[_CONVERT, "x/models/", "model/models/"],
     )
+    findings.step("kv_cache_dtype", lambda: kv_types(findings), floor=Floor(3, ("f16", "q8_0")))
     if pins := [n for n in ("LLAMA_CPP_VERSION", "MLX_VERSION") if source.has(n)]:
         findings.step("requires", lambda: _pins(findings, pins))
     if deep:
@@ -76,6 +78,18 @@ def architectures(findings: Findings, mlx: list[str], own: list[str]) -> None:
                 findings.add("architecture", hit[1], "native", path, hit.line, layer=layer)
 
 
+def kv_types(findings: Findings) -> None:
+    """What ``OLLAMA_KV_CACHE_TYPE`` may be: the tests inside ``SupportsKVCacheType``."""
+    for path in (p for p in _GGML if findings.source.has(p)):
+        text = _text(findings, path)
+        inside = text.block(r"\) SupportsKVCacheType\(cacheType string\) bool \{")
+        for hit in text.find(r'"(\w+)"', *(inside or (0, 0))):
+            findings.add("kv_cache_dtype", hit[1], "native", path, hit.line)
+        if inside:
+            return
+    raise Missing("SupportsKVCacheType")
+
+
 def _pins(findings: Findings, paths: list[str]) -> None:
     """The llama.cpp build and MLX commit it is built on."""
     for path in paths:
@@ -90,25 +104,47 @@ def routes(findings: Findings) -> None:
         findings.add("route", hit[2], [hit[1].upper()], _ROUTES, hit.line)
 
 
+_DECLARED = re.compile(
+    r"=\s*(?P<kind>Bool|BoolWithDefault|String|Uint|Uint64)"
+    r'\("(?P<name>(?:OLLAMA|LLAMA)_\w+)"(?:,\s*(?P<default>[^)]*))?\)'
+)
+
+
 def settings(findings: Findings) -> None:
-    """Environment variables, with the default where it stands in a declaration."""
+    """Environment variables: those listed for ``ollama serve --help``, and all declared ones.
+
+    The default stands in the declaration: ``Bool`` is off, ``String`` empty, ``Uint`` says its
+    number. Of the others (``Host()``, ``BoolWithDefault``) it is computed.
+    """
     text = _text(findings, _ENV)
-    defaults = {
-        hit[1]: hit[2].strip()
-        for hit in text.find(r'=\s*\w+\("((?:OLLAMA|LLAMA)_\w+)",\s*([^)]*)\)')
-    }
+    declared = {m["name"]: m for m in _DECLARED.finditer(text.code)}
+    lines = {m["name"]: text.line(m.start()) for m in declared.values()}
     for hit in text.find(r'"((?:OLLAMA|LLAMA)_\w+)":\s*\{'):
-        raw = defaults.get(hit[1], "")
-        value = int(raw) if raw.isdigit() else None
+        lines[hit[1]] = hit.line
+    for name, line in lines.items():
+        value, computed = _declared_default(declared.get(name))
         findings.add(
             "flag",
-            hit[1],
+            name,
             value,
             _ENV,
-            hit.line,
+            line,
+            state="unresolved" if computed else "extracted",
             kind="cli",
-            detail={"env": True, "default_text": raw if value is None else None},
+            detail={"env": True, "default_text": computed},
         )
+
+
+def _declared_default(found: re.Match[str] | None) -> tuple[object, str | None]:
+    """(value, None), or (None, why it is not known)."""
+    if found is None:
+        return None, "computed by its own function"
+    if found["kind"] == "Bool":
+        return False, None
+    if found["kind"] == "String":
+        return "", None
+    raw = (found["default"] or "").strip()
+    return (int(raw), None) if raw.isdigit() else (None, raw or found["kind"])
 
 
 def targets(findings: Findings) -> None:

@@ -88,8 +88,8 @@ class Module:
             return self._name(node, bound, depth)
         if isinstance(node, ast.Attribute):
             return Dotted(text_of(node))
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return self._add(node, bound, depth)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+            return self._arithmetic(node, bound, depth)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self.literal(node.operand, bound, depth + 1)
             if isinstance(value, (int, float)):
@@ -117,9 +117,13 @@ class Module:
             return self.literal(self.assigned[node.id], bound, depth + 1)
         return Dotted(node.id)
 
-    def _add(self, node: ast.BinOp, bound: dict[str, Any], depth: int) -> Any:
+    def _arithmetic(self, node: ast.BinOp, bound: dict[str, Any], depth: int) -> Any:
         left = self.literal(node.left, bound, depth + 1)
         right = self.literal(node.right, bound, depth + 1)
+        if isinstance(node.op, ast.Mult):  # sizes: 16 * 1024 * 1024
+            if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+                return left * right
+            raise Unresolved(text_of(node))
         plain = not isinstance(left, Dotted) and not isinstance(right, Dotted)
         if plain and type(left) is type(right) and isinstance(left, (str, list, int)):
             return left + right

@@ -24,7 +24,7 @@ from seatrial.facts.extract.quantmethods import add_method
 from seatrial.facts.extract.routes import add_routes
 
 NAME = "sglang"
-VERSION = 1
+VERSION = 2
 
 _MODELS = "sglang/srt/models/*.py"
 _QUANT = "sglang/srt/layers/quantization/__init__.py"
@@ -205,20 +205,16 @@ def quantization(findings: Findings) -> None:
 
 
 def _choices_without_class(findings: Findings, registered: dict[str, list[str]]) -> None:
-    """Names that the command line accepts and CUDA's registry does not have."""
+    """Names that the command line accepts and CUDA's registry does not have.
+
+    The registry and the command line disagree: both are kept, the registry weighs more.
+    """
     for path, name, line in _choices(findings, ("QUANTIZATION_CHOICES",)):
         where = registered.get(name, [])
         if "cuda" not in where and name not in ("unquant",):
-            findings.add(
-                "quantization",
-                name,
-                "absent",
-                path,
-                line,
-                kind="cli",
-                condition=None,
-                detail={"choice": "--quantization accepts the name", "registered_on": where},
-            )
+            told = {"choice": "--quantization accepts the name", "registered_on": where}
+            findings.add("quantization", name, "absent", _QUANT, None, detail=told)
+            findings.add("quantization", name, "choice", path, line, kind="cli")
 
 
 def _methods(module: Module) -> Iterator[tuple[Item, ast.expr | None]]:

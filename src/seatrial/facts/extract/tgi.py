@@ -15,7 +15,7 @@ from seatrial.facts.extract.pyast import Unresolved, statements
 from seatrial.facts.extract.textscan import Text
 
 NAME = "tgi"
-VERSION = 1
+VERSION = 2
 
 _MODELS = "server/text_generation_server/models/__init__.py"
 _LAUNCHER = "launcher/src/main.rs"
@@ -153,13 +153,15 @@ def flags(findings: Findings) -> None:
     inside = text.block(r"struct Args \{")
     if inside is None:
         raise Missing(f"struct Args in {_LAUNCHER}")
-    pattern = r"#\[clap\((?P<clap>[^\]]*)\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub )?(?P<name>[a-z]\w*)\s*:"
+    pattern = r"#\[clap\((?P<clap>[^\]]*)\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub )?(?P<name>[a-z]\w*)"
+    pattern += r"\s*:\s*(?P<type>[\w<>:]+)"
     for hit in text.find(pattern, *inside):
         if not re.search(r"\blong\b", hit["clap"]):
             continue
         named = re.search(r'long\s*=\s*"([^"]+)"', hit["clap"])
         default = re.search(r'default_value(?:_t)?\s*=\s*("[^"]*"|[^,)\s]+)', hit["clap"])
-        value = _default(default[1]) if default else None
+        off = False if hit["type"] == "bool" else None  # clap: a switch is off, an Option none
+        value = _default(default[1]) if default else off
         findings.add(
             "flag",
             "--" + (named[1] if named else hit["name"].replace("_", "-")),

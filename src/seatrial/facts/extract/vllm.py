@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from seatrial.facts import version as order
 from seatrial.facts.extract.findings import Findings, Floor, Locator, Missing, Source
 from seatrial.facts.extract.flags import flag_choices
 from seatrial.facts.extract.interfaces import Table, claimed, class_table
@@ -18,17 +19,18 @@ from seatrial.facts.extract.pyast import (
     Item,
     Module,
 )
+from seatrial.facts.extract.vllm_attention import attention_backends
 from seatrial.facts.extract.vllm_places import Places
 from seatrial.facts.extract.vllm_quantization import method_table, quantization
 from seatrial.facts.extract.vllm_surface import (
-    attention_backends,
     connectors,
+    early_speculation,
     lora_ranks,
     surface,
 )
 
 NAME = "vllm"
-VERSION = 1
+VERSION = 2
 
 _TABLE_OF = {
     "_TEXT_GENERATION_MODELS": "text-generation",
@@ -125,14 +127,25 @@ def deeper(findings: Findings, places: Places) -> None:
             "GuidedDecodingBackend",
         ),
         Floor(2, ("xgrammar",)),
+        flag="--guided-decoding-backend",
+        arguments=f"{places.package}/engine/arg_utils.py",
     )
-    _choices(
-        findings,
-        places.speculative,
-        "speculative_method",
-        ("SpeculativeMethod",),
-        Floor(4, ("ngram", "eagle")),
-    )
+    early = order.within(findings.version, None, "0.8")
+    if early:
+        findings.step(
+            "speculative_method",
+            lambda: early_speculation(findings, places),
+            floor=Floor(4, ("ngram", "eagle")),
+            looked_at=[p.path for p in places.registry],
+        )
+    else:
+        _choices(
+            findings,
+            places.speculative,
+            "speculative_method",
+            ("SpeculativeMethod",),
+            Floor(4, ("ngram", "eagle")),
+        )
     findings.step(
         "lora_limit",
         lambda: lora_ranks(findings, places),
@@ -142,7 +155,7 @@ def deeper(findings: Findings, places: Places) -> None:
     findings.step(
         "kv_connector",
         lambda: connectors(findings, places),
-        floor=Floor(3),
+        floor=Floor(2 if early else 3),
         looked_at=[p.path for p in places.connectors],
     )
     findings.step(

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from seatrial.facts.extract.findings import Findings, Floor, Missing
+from seatrial.facts.extract.findings import Findings, Floor
 from seatrial.facts.extract.flags import add_argparse, add_fields
 from seatrial.facts.extract.logs import VLLM, add_signatures
 from seatrial.facts.extract.metrics import add_metrics
-from seatrial.facts.extract.pyast import (
-    Dotted,
-    Unresolved,
-    bound_name,
-    functions,
-    statements,
-    text_of,
-)
+from seatrial.facts.extract.pyast import functions, text_of
 from seatrial.facts.extract.routes import add_routes
 from seatrial.facts.extract.vllm_places import Places
 
@@ -92,7 +85,10 @@ def gates_of(findings: Findings, package: str) -> dict[str, str]:
 
 
 def connectors(findings: Findings, places: Places) -> None:
-    """``KVConnectorFactory.register_connector("Name", "module", "Class")`` calls."""
+    """``KVConnectorFactory.register_connector("Name", "module", "Class")`` calls.
+
+    Before 0.7 the names were a list inside the factory.
+    """
     module = findings.need(places.connectors)
     for node in ast.walk(module.tree):
         if (
@@ -104,34 +100,24 @@ def connectors(findings: Findings, places: Places) -> None:
             findings.add(
                 "kv_connector", str(node.args[0].value), "native", module.path, node.lineno
             )
+        elif isinstance(node, ast.Assign) and text_of(node.targets[0]) == "supported_kv_connector":
+            for element in getattr(node.value, "elts", []):
+                if isinstance(element, ast.Constant):
+                    name = str(element.value)
+                    findings.add("kv_connector", name, "native", module.path, element.lineno)
 
 
-def attention_backends(findings: Findings, places: Places) -> None:
-    """Members of the backend enum."""
-    module = findings.need(places.attention)
-    for name in ("AttentionBackendEnum", "_Backend"):
-        place = module.classes.get(name)
-        if place is None:
-            continue
-        for node in statements(place.body):
-            target = bound_name(node)
-            if target is None or target.startswith("_") or not isinstance(node, ast.Assign):
-                continue
-            try:
-                path = module.literal(node.value)
-            except Unresolved:
-                path = ""
-            known = isinstance(path, str) and not isinstance(path, Dotted) and path
-            findings.add(
-                "attention_backend",
-                target,
-                "native",
-                module.path,
-                node.lineno,
-                detail={"class": str(path).rpartition(".")[2] if known else None},
-            )
-        return
-    raise Missing(f"no backend enum in {module.path}")
+def early_speculation(findings: Findings, places: Places) -> None:
+    """Before 0.8 no list of methods: the draft classes of the registry, and the n-gram worker."""
+    module = findings.need(places.registry)
+    node = module.assigned.get("_SPECULATIVE_DECODING_MODELS")
+    for item in module.entries(node) if node is not None else ():
+        name = item.value[0] if isinstance(item.value, list) else str(item.value)
+        findings.add("speculative_method", str(name), "native", module.path, item.line)
+    for file, name in (("ngram_worker", "ngram"), ("multi_step_worker", "draft_model")):
+        path = f"{places.package}/spec_decode/{file}.py"
+        if findings.source.has(path):
+            findings.add("speculative_method", name, "native", path, 1)
 
 
 def lora_ranks(findings: Findings, places: Places) -> None:
