@@ -140,14 +140,17 @@ def _question(
 
 
 def _on_disk(spec: Workload, base: Path, console: Console) -> Workload:
-    """The workload with a hub id replaced by the folder that describes that model."""
+    """The workload with a hub id replaced by the folder that holds that model here, or by one
+    that describes it (headers from the hub)."""
     import msgspec
 
-    from seatrial.model import hub
+    from seatrial.model import hub, place
 
-    if not hub.is_hub_id(spec.model.path, base):
+    if not place.is_hub_id(spec.model.path, base):
         return spec
-    folder = hub.fetch(spec.model.path, spec.model.revision, progress=console.progress)
+    folder = place.located(spec.model.path, base, spec.model.revision) or hub.fetch(
+        spec.model.path, spec.model.revision, progress=console.progress
+    )
     return msgspec.structs.replace(
         spec, model=msgspec.structs.replace(spec.model, path=str(folder))
     )

@@ -125,6 +125,8 @@ def load_trial(folder: Path) -> TrialFiles:
     for path in sorted((folder / "lifecycle").glob("*.json")):
         lifecycle[path.stem] = take(str(path.relative_to(folder)), dict[str, Any])
     facts = take("facts.json", _Facts).facts if (folder / "facts.json").is_file() else []
+    if _table_of(folder) != "gate.json":
+        take("gate.json", GateTable)  # what the merged table was made of must be whole too
     found = TrialFiles(
         folder=folder,
         spec=take("workload.resolved.json", _Resolved).workload,

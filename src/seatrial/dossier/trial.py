@@ -67,6 +67,8 @@ def open_trial(folder: Path) -> Trial:
     merged = folder / "elimination.json"  # gate + probes, where there was probing
     gate_file = merged if merged.is_file() else folder / "gate.json"
     gate = read(gate_file, GateTable) if gate_file.is_file() else None
+    if gate_file is merged and (folder / "gate.json").is_file():
+        read(folder / "gate.json", GateTable)  # what was merged must be whole too
     files = manifest.get("files") or {}
     trial = Trial(
         folder=folder,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.hardware import driver_suffices, min_driver
+from seatrial.hardware import all_gpus, driver_suffices, min_driver
 
 _CDNA_FP8 = {"gfx942", "gfx950"}
 _INSTEAD = {
@@ -32,10 +33,14 @@ _INSTEAD = {
 def hardware_unknown(case: Case) -> Finding | None:
     if case.target.on_cpu or case.target.gpu is not None:
         return None
+    known = all_gpus()
+    near = difflib.get_close_matches((case.target.gpu_name or "").lower(), known, n=3, cutoff=0.4)
     return Finding(
         verdict=Verdict.UNKNOWN,
         says=f"no figures are known of the GPU {case.target.gpu_name}",
-        remedy="use a name from the list (seatrial doctor prints it), or its nearest relative",
+        remedy=f"did you mean {' or '.join(near)}?"
+        if near
+        else f"a name from the list: {', '.join(known)}",
         probe=case.probe("describe_hardware"),
     )
 

@@ -46,6 +46,7 @@ from seatrial.hardware import Host
 from seatrial.model import ModelInfo
 from seatrial.model import read as read_model
 from seatrial.model.adapter import AdapterInfo, read_adapter
+from seatrial.model.place import located
 from seatrial.workload.load import relative_to
 from seatrial.workload.profile import Fingerprint
 from seatrial.workload.spec import CandidateSpec, Workload
@@ -183,7 +184,8 @@ class Judge:
     def _model(self, path: str) -> tuple[ModelInfo | None, str | None]:
         if path not in self._models:
             try:
-                self._models[path] = (read_model(relative_to(self.base_dir, path)), None)
+                here = located(path, self.base_dir, self.spec.model.revision)
+                self._models[path] = (read_model(here or relative_to(self.base_dir, path)), None)
             except UsageError as error:
                 self._models[path] = (None, error.what)
             except IntegrityError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 import msgspec
@@ -47,10 +48,12 @@ def candidate(text: str) -> CandidateSpec:
             "all of them)",
         )
     if name not in ENGINES:
+        near = difflib.get_close_matches(name, [*ENGINES, *_NAMES], n=1)
+        hint = f"did you mean {_NAMES.get(near[0], near[0])}? " if near else ""
         raise UsageError(
             f"no engine called {name} is known",
             where="--engine",
-            remedy=f"one of {', '.join(ENGINES)}",
+            remedy=f"{hint}Known: {', '.join(ENGINES)}",
         )
     raw = {"engine": name, "version": version.strip() or None, "backend": backend or None}
     try:

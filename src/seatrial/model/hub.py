@@ -21,11 +21,13 @@ from typing import Any
 from seatrial.core.errors import PrerequisiteError, UsageError
 from seatrial.core.folders import cache_dir
 from seatrial.core.progress import Progress, Silent
+from seatrial.model.place import HUB_ID, is_hub_id
 from seatrial.model.safetensors_file import MAX_HEADER_BYTES
 from seatrial.store import whole_folder, write_bytes
 
+__all__ = ["HUB_ID", "fetch", "is_hub_id"]
+
 DEFAULT_ENDPOINT = "https://huggingface.co"
-HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}$")
 SMALL = (
     "config.json",
     "generation_config.json",
@@ -37,11 +39,6 @@ SMALL = (
     "README.md",
 )
 MAX_SMALL, MAX_FILES, TIMEOUT_S = 64 << 20, 400, 20.0
-
-
-def is_hub_id(path: str, base: Path) -> bool:
-    """Whether ``path`` names a model on the hub: ``owner/name``, and no such folder here."""
-    return HUB_ID.match(path) is not None and not (base / path).exists()
 
 
 def fetch(name: str, revision: str | None = None, *, progress: Progress | None = None) -> Path:

@@ -27,6 +27,7 @@ from seatrial.facts import FactStore
 from seatrial.facts import load as load_facts
 from seatrial.gate import GateTable
 from seatrial.hardware import Host, detect
+from seatrial.model.place import weights
 from seatrial.plan import Plan
 from seatrial.probe import elimination
 from seatrial.probe.elimination import after_probes
@@ -105,7 +106,7 @@ class _Run:
         self.loaded = loaded
         self.spec = loaded.spec
         self.base = loaded.path.parent
-        self.model = (self.base / self.spec.model.path).resolve()
+        self.model = weights(self.spec.model.path, self.base, self.spec.model.revision)
         self.progress = progress
         self.not_run = {
             "lifecycle": "not part of this command: seatrial lifecycle WORKLOAD",

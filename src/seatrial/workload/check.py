@@ -15,6 +15,7 @@ from msgspec import inspect
 
 from seatrial.core.errors import UsageError
 from seatrial.workload.spec import Workload
+from seatrial.workload.values import value_errors
 
 _WORDS = {
     inspect.IntType: "a whole number",
@@ -50,7 +51,7 @@ def _walk(value: Any, kind: inspect.Type, path: str, errors: Errors) -> None:
             _walk(key, kind.key_type, f"{path}.{key} (the key)", errors)
             _walk(item, kind.value_type, f"{path}.{key}", errors)
     elif not _fits(value, kind):
-        errors.append(f"{path}: must be {_words(kind)}, is {_shown(value)}")
+        errors.append(f"{path}: must be {_words(kind)}, is {_shown(value)}{_meant(value, kind)}")
 
 
 def _walk_struct(value: Any, kind: inspect.StructType, path: str, errors: Errors) -> None:
@@ -79,7 +80,15 @@ def _walk_union(value: Any, kind: inspect.UnionType, path: str, errors: Errors) 
         if inside or (isinstance(option, inspect.ListType) and isinstance(value, list)):
             _walk(value, option, path, errors)
             return
-    errors.append(f"{path}: must be {_words(kind)}, is {_shown(value)}")
+    errors.append(f"{path}: must be {_words(kind)}, is {_shown(value)}{_meant(value, kind)}")
+
+
+def _meant(value: Any, kind: inspect.Type) -> str:
+    """The nearest of the words that are allowed."""
+    options = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    words = [str(v) for o in options if isinstance(o, inspect.LiteralType) for v in o.values]
+    near = get_close_matches(value.lower(), words, n=1) if isinstance(value, str) else []
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _fits(value: Any, kind: inspect.Type) -> bool:
@@ -133,6 +142,7 @@ def sense_errors(spec: Workload) -> Errors:
     """Contradictions and impossible numbers in a document whose types are right."""
     errors: Errors = []
     _positive(msgspec.to_builtins(spec), "", errors)
+    errors.extend(value_errors(spec))
     if spec.traffic is not None:
         _traffic(spec, errors)
     if spec.hardware.gpu is not None and spec.hardware.cpu == "auto":

@@ -117,3 +117,15 @@ def test_a_trial_without_its_workload_names_what_is_missing(
     (folder / "workload.resolved.json").unlink()
     with pytest.raises(PrerequisiteError, match=r"workload\.resolved\.json is missing"):
         decide_folder(folder)
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[]", b"\xff"])
+def test_a_damaged_gate_beside_the_merged_table_is_noticed(
+    make_trial: Any, tmp_path: Path, damage: bytes
+) -> None:
+    folder = make_trial({"a": 1.0}, requests=60, starts=2).write(tmp_path / "t")
+    (folder / "elimination.json").write_bytes((folder / "gate.json").read_bytes())
+    decide_folder(folder)
+    (folder / "gate.json").write_bytes(damage)
+    with pytest.raises(IntegrityError, match="gate"):
+        decide_folder(folder)

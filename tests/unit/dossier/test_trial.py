@@ -56,3 +56,13 @@ def test_the_smallest_trial_has_a_dossier(tmp_path: Path) -> None:
     (tmp_path / "workload.yaml").write_text("schema: seatrial/workload/1\n")
     paths = build(tmp_path)
     assert "Not decided yet" in paths.html.read_text()
+
+
+def test_a_damaged_gate_beside_the_merged_table_is_noticed(
+    tmp_path: Path, make_trial: Callable[..., Path]
+) -> None:
+    trial = make_trial(tmp_path / "t", "none_feasible")
+    (trial / "elimination.json").write_bytes((trial / "gate.json").read_bytes())
+    (trial / "gate.json").write_bytes(b"{")
+    with pytest.raises(IntegrityError, match="gate"):
+        open_trial(trial)

@@ -67,3 +67,16 @@ def test_flags_of_that_version_pass(args: dict[str, Any], first: Any) -> None:
 def test_a_cache_type_must_be_on_the_list(asked: str, verdict: str, first: Any) -> None:
     row = first(_asked("0.33.0") | {"requires": {"kv_cache_dtype": asked}})
     assert row.verdict == verdict
+
+
+def test_an_unknown_gpu_names_the_nearest_known(first: Any) -> None:
+    row = first(
+        {
+            "model": "llama-8b",
+            "hardware": {"gpu": "h101-80gb"},
+            "candidates": [{"engine": "vllm", "version": "0.33.0"}],
+        }
+    )
+    reason = next(r for r in row.reasons if r.constraint == "hardware_unknown")
+    assert row.verdict == "unknown"
+    assert "h100-80gb" in reason.remedy
