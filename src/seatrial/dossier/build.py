@@ -25,6 +25,7 @@ from seatrial.dossier.escape import harmless
 from seatrial.dossier.figures import measured_figures
 from seatrial.dossier.flat import pairs
 from seatrial.dossier.limits import limits
+from seatrial.dossier.predicted import predicted
 from seatrial.dossier.record import SCHEMA, Dossier, Section
 from seatrial.dossier.slo import slo_of
 from seatrial.dossier.trial import Document, Trial, open_trial
@@ -118,6 +119,7 @@ def _dossier(trial: Trial, catalogue: Words) -> Dossier:
         deployment=operating.deployment(trial),
         steps=decided.steps(trial),
         figures=_figures(trial, catalogue, names),
+        predicted=predicted(trial.folder, names, catalogue),
         settings=measured.settings(trial, names),
         quality=decided.quality(trial),
         quality_more=_sections(decided.quality_more(trial)),

@@ -12,6 +12,7 @@ import msgspec
 
 from seatrial.charts import Figure
 from seatrial.core.provenance import Provenance
+from seatrial.dossier.predicted import PredictedPart
 from seatrial.stats.interval import Interval
 
 SCHEMA = "seatrial/dossier/1"
@@ -331,6 +332,7 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
     deployment: Deployment
     steps: list[StepLine]
     figures: list[Figure]
+    predicted: PredictedPart
     settings: Settings
     quality: list[QualityLine]
     quality_more: list[Section]
