@@ -183,13 +183,17 @@ def kv_policies(findings: Findings) -> None:
     for text, line in flag_choices(findings.need(_CLI), "--quant-policy"):
         findings.add(
             "kv_cache_dtype",
-            f"quant_policy_{text}",
+            _POLICY.get(text, f"quant_policy_{text}"),
             int(text) if text.isdigit() else text,
             _CLI,
             line,
             kind="cli",
             detail={"flag": "--quant-policy"},
         )
+
+
+_POLICY = {"0": "none", "4": "int4", "8": "int8"}
+"""What the numbers mean, as the flag's own help says: 0 no quantisation, 4 and 8 bits."""
 
 
 def connectors(findings: Findings) -> None:

@@ -183,9 +183,9 @@ def _default(text: str) -> object:
 
 
 def targets(findings: Findings) -> None:
-    """``ENV TORCH_CUDA_ARCH_LIST="8.0;8.6;9.0+PTX"`` of the image."""
+    """``ENV TORCH_CUDA_ARCH_LIST="8.0;8.6;9.0+PTX"`` of the image; a ``RUN`` is one kernel's."""
     text = _rust(findings, _DOCKER)
-    for hit in text.find(r'TORCH_CUDA_ARCH_LIST="?([0-9.;+PTX ]+)"?'):
+    for hit in text.find(r'^ENV TORCH_CUDA_ARCH_LIST="?([0-9.;+PTX ]+)"?'):
         words = re.split(r"[; ]+", hit[1].strip())
         numbers = [int(w.partition("+")[0].replace(".", "")) for w in words if w]
         ptx = [int(w.partition("+")[0].replace(".", "")) for w in words if w.endswith("+PTX")]
