@@ -31,6 +31,7 @@ def probe(
     model: str | None = None,
     candidate: str | None = None,
     only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    family: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: Path | None = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -53,6 +54,9 @@ def probe(
         Ask this candidate of the workload only.
     only
         Ids of probes to run; all if left out. May be repeated.
+    family
+        Make the trials of a family of workload instead: auto (from the fingerprint and the
+        requirements), local_single_user, many_tenants, structured_programs. May be repeated.
     out
         The trial's folder; trials/NAME under the working directory if not given.
     """
@@ -70,6 +74,10 @@ def probe(
         live = attach(endpoint, engine=engine, model=model)
         return _show(console, [_ask(live, spec, endpoint, only, console)])
     assert workload is not None
+    if family:
+        from seatrial.cli.family import families
+
+        return families(workload, family, candidate, out, console)
     return _candidates(workload, candidate, only, out, console)
 
 

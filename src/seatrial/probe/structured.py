@@ -15,6 +15,8 @@ from seatrial.probe.subject import SHOWN, Subject, choice_of, content_of, refusa
 
 PROMPT = "Write two sentences about the sea."
 MAX_TOKENS = 72
+SCHEMA_TOKENS = 240
+"""Room for a model that spends tokens on white space, which JSON allows between any two parts."""
 PLANS = ["quartz-93", "xylophone-17"]
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -51,7 +53,7 @@ def obeys_schema(text: str) -> bool:
 
 def json_schema(subject: Subject) -> Answer:
     """A whole answer under a JSON schema."""
-    return _constrained(subject, "json_schema", SCHEMA, obeys_schema)
+    return _constrained(subject, "json_schema", SCHEMA, obeys_schema, SCHEMA_TOKENS)
 
 
 def json_schema_stream(subject: Subject) -> Answer:
@@ -59,7 +61,7 @@ def json_schema_stream(subject: Subject) -> Answer:
     request = subject.engine.adapter.constraint("json_schema", SCHEMA)
     if request is None:
         return failed("this engine has no way to ask for a JSON schema")
-    spoken = subject.speak(PROMPT, MAX_TOKENS, **request)
+    spoken = subject.speak(PROMPT, SCHEMA_TOKENS, **request)
     if not spoken.text:
         return failed("no content came", status=spoken.status, error=spoken.error)
     if not obeys_schema(spoken.text):
@@ -133,11 +135,13 @@ def tools(subject: Subject) -> Answer:
     return passed(call=str(function)[:SHOWN])
 
 
-def _constrained(subject: Subject, kind: str, value: Any, obeys: Any) -> Answer:
+def _constrained(
+    subject: Subject, kind: str, value: Any, obeys: Any, tokens: int = MAX_TOKENS
+) -> Answer:
     request = subject.engine.adapter.constraint(kind, value)
     if request is None:
         return failed(f"this engine has no way to ask for {kind}")
-    reply = subject.chat(PROMPT, MAX_TOKENS, **request)
+    reply = subject.chat(PROMPT, tokens, **request)
     text = content_of(reply)
     if not reply.ok or text is None:
         return failed("a constrained request got no text", **refusal(reply))
