@@ -31,12 +31,12 @@ PLAIN_ISLAND_BYTES = 60_000
 def page(dossier: Dossier) -> str:
     """The HTML text of ``dossier``."""
     catalogue = words(dossier.lang)
-    script = _resource("dossier.js")
-    template = _environment().get_template("dossier.html.j2")
+    script = resource("dossier.js")
+    template = environment().get_template("dossier.html.j2")
     return template.render(
         d=dossier,
         t=catalogue,
-        css=Markup(css() + _resource("dossier.css")),
+        css=Markup(css() + resource("dossier.css")),
         script=Markup(script),
         policy=policy(script),
         data=data_island(dossier),
@@ -99,7 +99,7 @@ def bound(dossier: Dossier) -> int:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     env = Environment(
         loader=PackageLoader("seatrial.dossier", "templates"),
         autoescape=True,
@@ -147,5 +147,5 @@ def metric_name(metric: str, catalogue: Words) -> str:
     return f"{label} {percentile.upper()}" if percentile else label
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
     return files("seatrial.dossier").joinpath("templates", name).read_text("utf-8")

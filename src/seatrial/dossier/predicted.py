@@ -17,10 +17,12 @@ from seatrial.charts.batches import batches
 from seatrial.charts.foretold import foretold, ranged
 from seatrial.core.errors import MeasurementInvalid, PrerequisiteError, UsageError
 from seatrial.dossier.words import Words
+from seatrial.fit.cost import StepCost
 from seatrial.sim.bottleneck import Bottleneck, bottleneck, reasons
 from seatrial.sim.cells import load_of, measured_cells
 from seatrial.sim.frozen import Scored, scored
-from seatrial.sim.policy import Limits
+from seatrial.sim.load import Load
+from seatrial.sim.policy import Limits, Policy
 from seatrial.sim.result import Step
 from seatrial.sim.validate import fit_cells
 from seatrial.sim.whatif import Curve, curves
@@ -166,19 +168,44 @@ def _simulate(folder: Path, name: str, t: Words) -> tuple[Simulated, list[Figure
     cells, left_out = measured_cells(folder, name)
     if not cells:
         raise PrerequisiteError(left_out[0], remedy="measure a cell that is whole")
-    law, cell = fit_cells(cells), cells[-1]
-    load = load_of(cell.observed)
-    found, result = bottleneck(load, cell.policy, cell.limits, law.cost)
-    swept = curves(load, cell.policy, cell.limits, law.cost)
-    simulated = Simulated(
+    cell = cells[-1]
+    return simulation(
+        load_of(cell.observed),
+        cell.policy,
+        cell.limits,
+        fit_cells(cells).cost,
         candidate=name,
         basis=f"calibrated on {len(cells)} cells",
-        policy=cell.policy.name,
+        t=t,
+    )
+
+
+def simulation(
+    load: Load,
+    policy: Policy,
+    limits: Limits,
+    cost: StepCost,
+    *,
+    candidate: str,
+    basis: str,
+    t: Words,
+) -> tuple[Simulated, list[Figure]]:
+    """One load under one law: what it waits for, its timeline and its curves.
+
+    Raises:
+        UsageError: a request that could never be served within the limits.
+    """
+    found, result = bottleneck(load, policy, limits, cost)
+    swept = curves(load, policy, limits, cost)
+    simulated = Simulated(
+        candidate=candidate,
+        basis=basis,
+        policy=policy.name,
         bottleneck=found,
         why=reasons(found),
         curves=swept,
     )
-    figures = [_timeline(result.timeline, cell.limits, t)]
+    figures = [_timeline(result.timeline, limits, t)]
     figures += [f for curve in swept if (f := _curve(curve, t)) is not None]
     return simulated, figures
 

@@ -26,8 +26,9 @@ from starlette.responses import FileResponse, HTMLResponse, Response, StreamingR
 from starlette.routing import Route
 
 from seatrial.core.errors import IntegrityError, PrerequisiteError, SeatrialError, UsageError
+from seatrial.dossier import predicted_page
 from seatrial.dossier.html import policy
-from seatrial.web import question, trials
+from seatrial.web import predicted, question, trials
 from seatrial.web.guard import LOOPBACK, Guard, inside
 from seatrial.web.runs import Runs
 from seatrial.web.views import Views
@@ -86,6 +87,9 @@ def create_app(
         Route("/trials/{name}/log", _log(views)),
         Route("/trials/{name}/dossier", _dossier(views)),
         Route("/trials/{name}/dossier.json", _json(lambda r: views.dossier(_name(r), _lang(r)))),
+        Route("/trials/{name}/predicted", _predicted(views)),
+        Route("/trials/{name}/predicted.json", _json(lambda r: predicted.document(
+            views.trial_folder(_name(r)), _lang(r), r.query_params.get("candidate")))),
         Route("/trials/{name}/files/{path:path}", _file(views)),
         Route("/trials/{name}/stop", _stop(views), methods=["POST"]),
         Route("/fingerprint/{name}.json", _json(lambda r: views.fingerprint(_name(r)))),
@@ -166,6 +170,16 @@ def _dossier(views: Views) -> Handler:
         text = await run_in_threadpool(views.dossier_page, _name(request), _lang(request))
         script = text.rpartition("<script>")[2].partition("</script>")[0]
         return HTMLResponse(text, headers={"content-security-policy": policy(script)})
+
+    return answer
+
+
+def _predicted(views: Views) -> Handler:
+    async def answer(request: Request) -> Response:
+        folder = views.trial_folder(_name(request))
+        candidate = request.query_params.get("candidate")
+        text = await run_in_threadpool(predicted.page, folder, _lang(request), candidate)
+        return HTMLResponse(text, headers={"content-security-policy": predicted_page.POLICY})
 
     return answer
 

@@ -39,7 +39,7 @@ function Running({ found, events, log, again }) {
   const last = events[events.length - 1];
   return html`
     <p class="head"><${Verdict} is=${line.state} /> ${line.outcome && html`<${Verdict} is=${line.outcome} />`} ${line.selected && html`<code>${line.selected}</code>`}
-      <a href="${at(line.name)}/dossier">Dossier</a> <a href="/fingerprint/${encodeURIComponent(line.name)}">Fingerprint</a> <a href="${at(line.name)}.json">JSON</a></p>
+      <a href="${at(line.name)}/dossier">Dossier</a> <a href="${at(line.name)}/predicted">Predicted</a> <a href="/fingerprint/${encodeURIComponent(line.name)}">Fingerprint</a> <a href="${at(line.name)}.json">JSON</a></p>
     ${line.planned ? html`<p><label>Cells <progress max=${line.planned} value=${Math.min(line.cells, line.planned)}></progress> ${line.cells} of ${line.planned} planned</label></p>` : ""}
     <p role="status" aria-live="polite" class="now">${last ? `${last.stage}: ${last.text}` : line.stage}</p>
     ${line.state === "running" && html`<${Stop} name=${line.name} again=${again} />`}
