@@ -161,3 +161,40 @@ def test_doctor(capsys, monkeypatch):
     assert document["host"]["cores"] >= 1
     assert {e["engine"] for e in document["engines"]} >= {"vllm", "llama.cpp", "tgi"}
     assert all(c["verdict"] for c in document["checks"])
+
+
+def test_what_disagrees_is_shown_with_what_weighs_more(say):
+    code, out, err = say("show", "sglang==0.5.23", "--subject", "gptq")
+    assert code == 0
+    [line] = [x for x in out.splitlines() if " choice " in x]
+    assert "contradicted" in line
+    assert "sources disagree on quantization gptq: code says absent; cli says choice" in err
+
+
+def test_facts_by_how_they_stand(say):
+    code, out, _ = say("show", "vllm==0.33.0", "--state", "contradicted", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert {f["standing"] for f in document["facts"]} == {"contradicted"}
+    ids = {f["id"] for f in document["facts"]}
+    assert all(f["contradicted_by"] and not ids & set(f["contradicted_by"])
+               for f in document["facts"])  # fmt: skip
+    assert any(ids & set(group[1:]) for group in document["conflicts"])
+
+
+def test_sync_without_a_network_says_so_and_changes_nothing(say, monkeypatch, tmp_path):
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{port}/simple")
+    monkeypatch.delenv("UV_INDEX_URL", raising=False)
+    monkeypatch.delenv("UV_DEFAULT_INDEX", raising=False)
+    code, out, err = say("sync", "vllm==0.33.0")
+    assert (code, out) == (3, "")
+    assert "cannot be read" in err
+    assert "the facts at hand are as they were" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "home" / "facts").exists()
+    assert say("show", "vllm==0.33.0", "--subject", "awq")[0] == 0
