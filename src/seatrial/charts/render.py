@@ -49,7 +49,7 @@ def svg(spec: dict[str, Any], *, name: str = "chart") -> str | None:
     if vl is None or not spec:
         return None
     text = str(vl.vegalite_to_svg(vl_spec=spec, vl_version=VEGA_LITE))
-    return checked(_named(_decorative(text), name))
+    return checked(_named(slim(_decorative(text)), name))
 
 
 def checked(text: str) -> str:
@@ -80,6 +80,44 @@ def _decorative(text: str) -> str:
     text = re.sub(r' pointer-events="none"| opacity="1"', "", text)
     text = re.sub(r"<g>(<path[^>]*display=\"none\"[^>]*/>)</g>", "", text)
     return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+
+
+_LEAVES = re.compile(
+    r'<g class="mark-[^"]*"([^>]*)>'
+    r"((?:<(?:line|path|rect)\b[^<>]*/>|<text\b[^<>]*>[^<]*</text>)+)</g>"
+)
+_LEAF = re.compile(r"<(\w+)((?: [\w-]+=\"[^\"]*\")*)")
+_ATTRIBUTE = re.compile(r' ([\w-]+)="([^"]*)"')
+_INHERITED = re.compile(r"(fill|stroke|font-|text-anchor)")  # SVG 2, inherited presentation only
+_EMPTY = re.compile(
+    r'<path class="(?:foreground" d="" display="none"|background" d="M0,0h0v0h0Z")/>'
+)
+_FINE = re.compile(r"(\.\d)\d+")
+
+
+def slim(text: str) -> str:
+    """The same drawing in fewer bytes: what all leaves of a group share stands on the group.
+
+    Empty paths are left out, coordinates are rounded to a tenth of a pixel.
+    """
+    text = _EMPTY.sub("", text)
+    text = re.sub(r' (?:d|transform|x2|y2)="[^"]*"', lambda m: _FINE.sub(r"\1", m[0]), text)
+    return _LEAVES.sub(_hoisted, text)
+
+
+def _hoisted(match: re.Match[str]) -> str:
+    own, leaves = match[1], match[2]
+    sets = [set(_ATTRIBUTE.findall(found[2])) for found in _LEAF.finditer(leaves)]
+    taken = {name for name, _ in _ATTRIBUTE.findall(own)}
+    shared = sorted(
+        (name, value)
+        for name, value in set.intersection(*sets)
+        if _INHERITED.match(name) and name not in taken
+    )
+    for name, value in shared:
+        leaves = leaves.replace(f' {name}="{value}"', "")
+    kept = "".join(f' {name}="{value}"' for name, value in shared)
+    return f"<g{own}{kept}>{leaves}</g>"
 
 
 def _named(text: str, name: str) -> str:

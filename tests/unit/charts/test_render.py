@@ -3,10 +3,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from seatrial.charts import distribution, intervals, over_time, render, spans, steps, svg
+from seatrial.charts.render import library, slim
 from seatrial.charts.theme import css, narrowed, with_rows, without_rows
 from seatrial.core.errors import IntegrityError
 
@@ -126,3 +128,53 @@ def test_every_colour_exists_in_light_and_dark() -> None:
     text = css()
     for i in range(1, 9):
         assert text.count(f"--chart-{i}:") == 4
+
+
+def effective(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Every leaf with the presentation it really has: its own and what it inherits."""
+    found = []
+
+    def walk(node: ElementTree.Element, inherited: dict[str, str]) -> None:
+        own = {k: v for k, v in node.attrib.items() if k.startswith(("fill", "stroke", "font"))}
+        own |= {k: v for k, v in node.attrib.items() if k == "text-anchor"}
+        now = inherited | own
+        if not len(node):
+            found.append((node.tag, now, node.text or ""))
+        for child in node:
+            walk(child, now)
+
+    walk(ElementTree.fromstring(text), {})
+    return found
+
+
+def test_a_slim_drawing_is_the_same_drawing() -> None:
+    text = (
+        '<svg xmlns="http://www.w3.org/2000/svg"><g class="mark-rule a" opacity="0.5">'
+        '<line transform="translate(1.26,2)" x2="0" y2="2.55" stroke="red" stroke-width="1"/>'
+        '<line transform="translate(3,2)" x2="0" y2="2" stroke="red" stroke-width="2"/></g>'
+        '<g class="mark-text b"><text text-anchor="end" fill="blue" opacity="0.2">1.2345</text>'
+        '<text text-anchor="end" fill="blue" opacity="0.3">fill="blue" here</text></g>'
+        '<g class="mark-line c" fill="none"><path d="M1.26,2L3.999,4" fill="green"/></g></svg>'
+    )
+    made = slim(text)
+    assert effective(made) == effective(text)
+    assert len(made) < len(text)
+    assert 'opacity="0.2"' in made  # a group's opacity is not inherited, it is multiplied
+    assert "1.2345" in made
+    assert 'd="M1.2,2L3.9,4"' in made
+
+
+@pytest.mark.skipif(library() is None, reason="needs the extra charts")
+def test_every_kind_of_chart_stays_the_same_when_slim(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"candidate": c, "t_s": t, "p50": t, "p95": 2 * t} for c in "ab" for t in (1.0, 2.0)]
+    spec = over_time(
+        rows, candidates=["a", "b"], title="TTFT", time_title="s", limit=3.0
+    )  # lines, rules, axes, legend
+    made = svg(spec)
+    monkeypatch.setattr("seatrial.charts.render.slim", lambda text: text)
+    whole = svg(spec)
+    assert made is not None
+    assert whole is not None
+    kept = [leaf for leaf in effective(whole) if leaf[0].split("}")[1] in ("text", "line", "rect")]
+    assert [leaf for leaf in effective(made) if leaf[0].split("}")[1] != "path"] == kept
+    assert len(made) < 0.9 * len(whole)
