@@ -12,6 +12,7 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.core.provenance import provenance
 from seatrial.dossier import answer as first
 from seatrial.dossier import (
+    beside,
     decided,
     elimination,
     live,
@@ -125,6 +126,7 @@ def _dossier(trial: Trial, catalogue: Words) -> Dossier:
         quality_more=_sections(decided.quality_more(trial)),
         probes=live.probes(trial),
         lifecycle=live.lifecycle(trial),
+        beside=beside.tables(trial, catalogue),
         fingerprint=pairs(trial.fingerprint, leave_out=BULKY) if trial.fingerprint else [],
         limits=limits(trial, catalogue),
         cells=measured.cell_lines(trial),

@@ -294,6 +294,16 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[list[str]]
 
 
+class PlainTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of what was tried beside the trial's load: its sentence, headings, and texts."""
+
+    id: str
+    title: str
+    says: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How to do it again."""
 
@@ -338,6 +348,7 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
     quality_more: list[Section]
     probes: list[ProbeLine]
     lifecycle: list[LifecycleLine]
+    beside: list[PlainTable]
     fingerprint: list[list[str]]
     limits: list[str]
     cells: list[CellLine]
