@@ -16,7 +16,10 @@ from seatrial.facts.sync import release_file
 
 
 def counts(engine: str, version: str, index: Index, *, cache: Path | None = None) -> dict[str, int]:
-    """Entries of the registry, quantisation methods, KV dtypes of one release.
+    """Entries of each small table of one release: predicate in the plural -> how many.
+
+    SGLang keeps its methods and dtypes in its command-line module alone, which the sweep leaves
+    unread: its answer holds architectures and nothing else, rather than a zero.
 
     Raises:
         UsageError: no such version. PrerequisiteError: the index cannot be read.
@@ -29,12 +32,16 @@ def counts(engine: str, version: str, index: Index, *, cache: Path | None = None
         paths = source.glob("sglang/srt/models/*.py")
         source.fetch(paths)
         sglang.architectures(findings, paths)
-    else:
-        vllm.small_tables(findings)
-    rows = findings.rows
-    names = [r for r in rows.get("architecture", []) if r[1] in ("native", "fallback")]
+        return {"architectures": _architectures(findings)}
+    vllm.small_tables(findings)
     return {
-        "architectures": sum(r[0] != "*" for r in names),
-        "quantization": len({r[0] for r in rows.get("quantization", [])}),
-        "kv_cache_dtype": len(rows.get("kv_cache_dtype", [])),
+        "architectures": _architectures(findings),
+        "quantization": len({r[0] for r in findings.rows.get("quantization", [])}),
+        "kv_cache_dtype": len(findings.rows.get("kv_cache_dtype", [])),
     }
+
+
+def _architectures(findings: Findings) -> int:
+    """Architectures served, natively or through transformers; the wildcard is not one."""
+    rows = findings.rows.get("architecture", [])
+    return sum(r[0] != "*" and r[1] in ("native", "fallback") for r in rows)
