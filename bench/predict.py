@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from seatrial.cli.console import Console
+from seatrial.core.errors import MeasurementInvalid
 from seatrial.model.derive import derivation, derive
 from seatrial.plan import PlannedCell
 from seatrial.sim.cells import measured_cells
@@ -86,8 +87,10 @@ def main() -> None:
     out = asked.out or Path(tempfile.mkdtemp(prefix="seatrial-predict-"))
     measure(out, asked.loads, asked.starts, asked.seconds, console)
     cells, left_out = measured_cells(out)
-    result = validate(cells, not_simulated=left_out)
-    lines = report(result, len(cells))
+    try:
+        lines = report(validate(cells, not_simulated=left_out), len(cells))
+    except MeasurementInvalid as error:
+        raise SystemExit("\n".join([error.what, *left_out])) from None
     console.line(f"cells in {out}")
     for line in lines:
         console.line(line)

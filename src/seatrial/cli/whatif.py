@@ -12,6 +12,8 @@ from seatrial.cli.console import Console
 if TYPE_CHECKING:
     from seatrial.fit.cost import StepCost
     from seatrial.sim.policy import Limits, Policy
+    from seatrial.sim.whatif import WhatIf
+    from seatrial.trace import RequestTable
     from seatrial.workload import Workload
 
 app = App(name="whatif", help="Which variable matters for this traffic (simulated).")
@@ -28,6 +30,7 @@ def whatif(
     *,
     trial: Path | None = None,
     candidate: str | None = None,
+    html: Path | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -44,6 +47,8 @@ def whatif(
         The trial's folder; trials/NAME under the working directory if not given.
     candidate
         Which measured candidate's step times; the first by name if not given.
+    html
+        Write a page with the timeline, the curves and the reasons into this file.
     """
     from seatrial.sim.whatif import whatif as changed
     from seatrial.workload import load, resolve_traffic
@@ -64,6 +69,9 @@ def whatif(
         basis=basis,
         cached=loaded.spec.requires.prefix_cache,
     )
+    if html is not None:
+        _page(html, traffic.table, result, policy, candidate or loaded.spec.name)
+        console.note(f"written: {html}")
     console.document(result)
     console.title(f"what if (predicted; cost law: {basis})")
     base = result.baseline
@@ -92,6 +100,30 @@ def whatif(
         right={1},
     )
     return 0
+
+
+def _page(path: Path, table: RequestTable, result: WhatIf, policy: Policy, name: str) -> None:
+    """One page that explains which variable matters for this workload and why."""
+    from seatrial.dossier.predicted import PredictedPart, simulation
+    from seatrial.dossier.predicted_page import predicted_page
+    from seatrial.dossier.words import words
+    from seatrial.sim.load import from_table
+    from seatrial.store import write_bytes
+
+    t = words("en")
+    simulated, figures = simulation(
+        from_table(table),
+        policy,
+        result.limits,
+        result.cost,
+        candidate=name,
+        basis=result.basis,
+        t=t,
+    )
+    part = PredictedPart(
+        cells=[], inside=0, judged=0, simulated=simulated, not_simulated="", figures=figures
+    )
+    write_bytes(path, predicted_page(part, name, t).encode())
 
 
 def basis_of(

@@ -24,7 +24,7 @@ POLICY = (
 def predicted_page(
     part: PredictedPart, name: str, t: Words, *, links: list[tuple[str, str]] | None = None
 ) -> str:
-    """The HTML text; ``links`` are (candidate, address) of the same page for another candidate."""
+    """The HTML text; ``links`` are (candidate, address) of a trial's pages; None: no trial."""
     clean = msgspec.convert(harmless(msgspec.to_builtins(part)), PredictedPart)
     made = provenance()
     return (
@@ -36,7 +36,7 @@ def predicted_page(
             t=t,
             css=Markup(css() + resource("dossier.css")),
             policy=POLICY,
-            links=links or [],
+            links=links,
             draw=draw,
             pip=None if library() else PIP,
             shown_rows=SHOWN_ROWS,

@@ -25,6 +25,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         blocks: KV blocks in the pool; ``block_tokens``: tokens in one.
         reserve_tokens: cache reserved for a sequence at admission, whatever its length;
             0: paged, blocks are taken as the sequence grows.
+        swap_block_s: seconds to move one block to the host or back; ``host_blocks`` fit there
+            (only schedulers that swap use them).
     """
 
     max_seqs: int = 256
@@ -32,6 +34,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int = 1 << 20
     block_tokens: int = 16
     reserve_tokens: int = 0
+    swap_block_s: float = 0.0
+    host_blocks: int = 1 << 20
 
 
 class Policy(Protocol):

@@ -19,7 +19,8 @@ class Sequence:
     """One request as a scheduler may see it. Token counts; ``number`` is its place in the trace.
 
     ``to_compute``: prompt tokens (after a preemption: prompt and answer so far) still to compute;
-    ``kv``: tokens in the cache; ``generated``: tokens of the answer so far.
+    ``kv``: tokens in the cache; ``generated``: tokens of the answer so far; ``on_host``: blocks
+    that lie in the host's memory while it waits (swapped out).
     """
 
     number: int
@@ -32,6 +33,7 @@ class Sequence:
     blocks: int = 0
     preempted: int = 0
     finished: bool = False
+    on_host: int = 0
 
     @property
     def decoding(self) -> bool:
@@ -54,16 +56,24 @@ class Batch:
 
 @dataclass(slots=True)
 class State:
-    """Queue (first is next), running sequences in order of admission, free blocks."""
+    """Queue (first is next), running sequences in order of admission, free blocks.
+
+    ``swap``: preempted answers keep their cache in the host's memory, where there is room; else
+    it is computed again. ``moved``: blocks moved since the last step.
+    """
 
     limits: Limits
     waiting: deque[Sequence] = field(default_factory=deque)
     running: list[Sequence] = field(default_factory=list)
     free: int = 0
     preemptions: int = 0
+    swap: bool = False
+    host_free: int = 0
+    moved: int = 0
 
     def __post_init__(self) -> None:
         self.free = self.limits.blocks
+        self.host_free = self.limits.host_blocks
 
     def blocks_for(self, tokens: int) -> int:
         """Blocks that hold so many tokens."""
@@ -77,7 +87,7 @@ class State:
     def _first(self, sequence: Sequence) -> int:
         if self.limits.reserve_tokens:
             return self.blocks_for(self.limits.reserve_tokens)
-        return self.blocks_for(sequence.kv + sequence.to_compute)
+        return self.blocks_for(sequence.kv + max(sequence.to_compute, 1))
 
     def admit(self) -> Sequence:
         """Take the head of the queue in; it must fit."""
@@ -87,6 +97,9 @@ class State:
         self.waiting.popleft()
         sequence.blocks = self._first(sequence)
         self.free -= sequence.blocks
+        self.moved += sequence.on_host
+        self.host_free += sequence.on_host
+        sequence.on_host = 0
         self.running.append(sequence)
         return sequence
 
@@ -119,11 +132,16 @@ class State:
         return chosen
 
     def preempt(self, sequence: Sequence) -> None:
-        """Put a running sequence back to the head of the queue; its cache is computed again."""
+        """Put a running sequence back to the head of the queue; its cache is swapped or lost."""
         self.running.remove(sequence)
+        if self.swap and sequence.decoding and sequence.blocks <= self.host_free:
+            sequence.on_host = sequence.blocks
+            self.host_free -= sequence.blocks
+            self.moved += sequence.blocks
+        else:
+            sequence.to_compute = sequence.input + sequence.generated
+            sequence.kv = 0
         self._release(sequence)
-        sequence.to_compute = sequence.input + sequence.generated
-        sequence.kv = 0
         sequence.preempted += 1
         self.preemptions += 1
         self.waiting.appendleft(sequence)

@@ -12,6 +12,7 @@ Numbered laws, each a property test over random loads and policies (tests/laws/s
   5 work conservation: the engine never waits while something it could admit is there
   6 no peeking: outputs of later tokens do not change anything before them
   7 same input, same bytes
+  8 blocks on the host: free + held by who waits = all; who runs holds none there
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Engine:
     steps: int = 0
 
     def __post_init__(self) -> None:
-        self.state = State(self.limits)
+        self.state = State(self.limits, swap=getattr(self.policy, "swap", False))
 
     @property
     def load(self) -> int:
@@ -93,7 +94,8 @@ class Engine:
 
     def _step(self, batch: Batch) -> None:
         started = self.now
-        self.now += _seconds(batch, self.cost)
+        self.now += _seconds(batch, self.cost) + self.state.moved * self.limits.swap_block_s
+        self.state.moved = 0
         self.steps += 1
         self._hand_out(batch)
         self._let_go()

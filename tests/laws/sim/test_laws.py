@@ -46,6 +46,8 @@ def settings_of(draw: st.DrawFn, load: Load, policy: Policy) -> tuple[Limits, St
         blocks=least + draw(st.integers(0, 2 * least)),
         block_tokens=block,
         reserve_tokens=reserve,
+        swap_block_s=draw(st.sampled_from([0.0, 1e-4, 0.05])),
+        host_blocks=draw(st.sampled_from([0, 5, 1 << 20])),
     )
     part = st.floats(0, 1e-3)
     cost = StepCost(
@@ -81,7 +83,7 @@ def test_fast_equals_step_loop(name: str, data: Any):
 
 
 class Watcher:
-    """Checks laws 2 to 5 at every step."""
+    """Checks laws 2 to 5 and 8 at every step."""
 
     def __init__(self, load: Load, policy: Policy, limits: Limits) -> None:
         self.load, self.policy, self.limits = load, policy, limits
@@ -94,6 +96,10 @@ class Watcher:
         for s in state.running:
             assert s.blocks * self.limits.block_tokens >= s.kv
         assert all(s.blocks == 0 for s in state.waiting)
+        on_host = sum(s.on_host for s in state.waiting)
+        assert state.host_free + on_host == self.limits.host_blocks  # law 8
+        assert state.host_free >= 0
+        assert all(s.on_host == 0 for s in state.running)
         assert len(state.running) <= self.limits.max_seqs
         assert step.started >= self.ended  # law 3
         assert step.ended > step.started
@@ -133,6 +139,8 @@ def test_no_policy_peeks_at_output_lengths(name: str, data: Any):
         blocks=blocks,
         block_tokens=limits.block_tokens,
         reserve_tokens=reserve,
+        swap_block_s=limits.swap_block_s,
+        host_blocks=limits.host_blocks,
     )
     one = step_loop(load, policy, limits, cost, keep_steps=True)
     other = step_loop(longer, policy, limits, cost, keep_steps=True)

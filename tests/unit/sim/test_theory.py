@@ -104,3 +104,25 @@ def test_shortest_first_helps_the_short_and_hurts_the_long():
     shortest = simulate(mixed, POLICIES["shortest-first"], limits, REAL)
     assert shortest.ttft[20:].mean() < fcfs.ttft[20:].mean() / 2
     assert shortest.ttft[:20].mean() > fcfs.ttft[:20].mean()
+
+
+def test_swapping_saves_computing_and_costs_copying():
+    """vLLM's two ways of preempting: which is better depends on the copy (Kwon et al., 4.5)."""
+    load = make_load(np.zeros(40), np.full(40, 300), np.full(40, 120))
+    spans = {}
+    for name, seconds in (("prefill-first", 0.0), ("prefill-first-swap", 1e-6),
+                          ("prefill-first-swap", 0.05)):  # fmt: skip
+        limits = Limits(max_seqs=32, token_budget=2048, blocks=400, swap_block_s=seconds)
+        result = simulate(load, POLICIES[name], limits, REAL)
+        assert result.preempted.sum() > 0
+        spans[name, seconds] = result.makespan
+    again = spans["prefill-first", 0.0]
+    assert spans["prefill-first-swap", 1e-6] < again < spans["prefill-first-swap", 0.05]
+
+
+def test_a_full_host_computes_again():
+    load = make_load(np.zeros(40), np.full(40, 300), np.full(40, 120))
+    none = Limits(max_seqs=32, token_budget=2048, blocks=400, host_blocks=0, swap_block_s=9.0)
+    swapping = step_loop(load, POLICIES["prefill-first-swap"], none, REAL)
+    again = step_loop(load, POLICIES["prefill-first"], none, REAL)
+    assert swapping.finish.tobytes() == again.finish.tobytes()

@@ -5,11 +5,19 @@ from seatrial.sim.policies.iteration import IterationLevel
 from seatrial.sim.policies.paged import PrefillFirst
 from seatrial.sim.policies.shortest import ShortestFirst
 from seatrial.sim.policies.static import RequestLevel
+from seatrial.sim.policies.swapping import SwappingPrefillFirst
 from seatrial.sim.policy import Policy
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
-    for policy in (RequestLevel(), IterationLevel(), PrefillFirst(), Chunked(), ShortestFirst())
+    for policy in (
+        RequestLevel(),
+        IterationLevel(),
+        PrefillFirst(),
+        SwappingPrefillFirst(),
+        Chunked(),
+        ShortestFirst(),
+    )
 }
 
 __all__ = [
@@ -19,4 +27,5 @@ __all__ = [
     "PrefillFirst",
     "RequestLevel",
     "ShortestFirst",
+    "SwappingPrefillFirst",
 ]
