@@ -38,7 +38,7 @@ class Bounded:
 
     def findings(self, records: Records) -> list[Finding]:
         """What the bounds cut."""
-        late = sum(kind == "deadline" for kind in records.error_kind)
+        late = records.error_kind.count("deadline")
         found = []
         if late:
             found.append(

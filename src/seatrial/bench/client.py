@@ -14,7 +14,7 @@ import numpy as np
 
 from seatrial.bench.cell import ClientReport, Finding
 from seatrial.loadgen.metrics import Itl, Ttft, output_tokens
-from seatrial.loadgen.records import Records
+from seatrial.loadgen.records import Ints, Records
 from seatrial.loadgen.run import Client
 
 
@@ -41,7 +41,7 @@ def _p(values: Any, q: float) -> float | None:
     return float(np.percentile(values, q)) if len(values) else None
 
 
-def _quantiles_ms(values_ns: list[int]) -> dict[str, float | None]:
+def _quantiles_ms(values_ns: list[int] | Ints) -> dict[str, float | None]:
     values = np.asarray(values_ns, np.float64) / 1e6
     numbers = {name: _p(values, q) for name, q in (("p50", 50.0), ("p99", 99.0))}
     return {**numbers, "max": float(values.max()) if len(values) else None}

@@ -120,12 +120,13 @@ class Crew:
     def run(
         self,
         tell: Callable[[dict[str, int]], None],
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], bool] | None = None,
     ) -> tuple[int, list[WorkerReport]]:
         """Give the start time, wait for the end; returns the start (ns) and the reports.
 
         ``tell`` is called about twice a second with ``sent``, ``finished`` and ``in_flight``;
-        ``meanwhile`` as often, for work that need not wait for the end.
+        ``meanwhile`` as often, for work that need not wait for the end; while it says that there
+        is more of it, it is called again at once.
         """
         start_ns = time.perf_counter_ns() + _START_DELAY_NS
         for worker in self.workers:
@@ -136,9 +137,8 @@ class Crew:
             for worker in self.workers:
                 selector.register(worker.stdout, selectors.EVENT_READ, worker)
             while len(reports) < len(self.workers):
-                if meanwhile is not None:
-                    meanwhile()
-                for key, _ in selector.select():
+                more = meanwhile is not None and meanwhile()
+                for key, _ in selector.select(0 if more else None):
                     worker = key.data
                     said = worker.read()
                     if "done" in said:

@@ -16,9 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from seatrial.loadgen.coded import Coded, Coder
 from seatrial.loadgen.outcome import COMPLETED, STATUSES, Outcome
 
 Ints = NDArray[np.int64]
+_AT_ONCE = 50_000  # requests
 
 INT_COLUMNS = (
     "index",
@@ -56,10 +58,10 @@ class Records:
     event_ns: Ints
     usage_given: NDArray[np.bool_]
     input_estimated: NDArray[np.bool_]
-    error_kind: list[str | None]
-    error: list[str | None]
-    finish_reason: list[str | None]
-    findings: list[list[str]]
+    error_kind: Coded[str | None]
+    error: Coded[str | None]
+    finish_reason: Coded[str | None]
+    findings: Coded[tuple[str, ...]]
     text: dict[int, str]
     start_ns: int
     plan: dict[str, Ints] = field(default_factory=dict)
@@ -95,10 +97,10 @@ class Builder:
         self._events = array("q")
         self._offsets = array("q", [0])
         self._usage = array("b")
-        self._error_kind: list[str | None] = []
-        self._error: list[str | None] = []
-        self._finish: list[str | None] = []
-        self._findings: list[list[str]] = []
+        self._error_kind = Coder[str | None]()
+        self._error = Coder[str | None]()
+        self._finish = Coder[str | None]()
+        self._findings = Coder[tuple[str, ...]]()
         self._text: dict[int, str] = {}
 
     def add(self, outcome: Outcome) -> None:
@@ -110,40 +112,52 @@ class Builder:
         self._usage.append(outcome.output_tokens is not None)
         self._events.extend(outcome.event_ns)
         self._offsets.append(len(self._events))
-        self._error_kind.append(outcome.error_kind)
-        self._error.append(outcome.error)
-        self._finish.append(outcome.finish_reason)
-        self._findings.append(outcome.findings)
+        self._error_kind.add(outcome.error_kind)
+        self._error.add(outcome.error)
+        self._finish.add(outcome.finish_reason)
+        self._findings.add(tuple(outcome.findings))
         if outcome.text:
             self._text[len(self._status) - 1] = outcome.text
 
     def build(self, start_ns: int) -> Records:
-        """The records in order of the plan."""
-        ints = {name: np.frombuffer(column, np.int64) for name, column in self._ints.items()}
-        if not len(self._status):
-            ints = {name: np.empty(0, np.int64) for name in self._ints}
-        order = np.argsort(ints["index"], kind="stable")
-        offsets = np.frombuffer(self._offsets, np.int64)
-        events = np.frombuffer(self._events, np.int64) if len(self._events) else ints["index"][:0]
-        lengths = np.diff(offsets)[order]
-        new_offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        place = np.repeat(offsets[:-1][order] - new_offsets[:-1], lengths)
-        place += np.arange(len(events))
+        """The records in order of the plan; the builder is empty afterwards."""
+        order = np.argsort(_ints(self._ints["index"]), kind="stable")
+        lengths = np.diff(_ints(self._offsets))[order]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rank = {int(old): new for new, old in enumerate(order)} if self._text else {}
+        events = _gathered(_ints(self._events), _ints(self._offsets)[:-1][order], offsets)
+        self._events = array("q")
+        # one column at a time: two copies of all of them would double the peak
         return Records(
-            ints={name: column[order] for name, column in ints.items()},
+            ints={name: _ints(self._ints.pop(name))[order] for name in INT_COLUMNS},
             status=_bytes(self._status)[order],
-            event_offsets=new_offsets,
-            event_ns=events[place],
+            event_offsets=offsets,
+            event_ns=events,
             usage_given=_bytes(self._usage)[order].astype(bool),
             input_estimated=np.zeros(len(order), bool),
-            error_kind=[self._error_kind[i] for i in order],
-            error=[self._error[i] for i in order],
-            finish_reason=[self._finish[i] for i in order],
-            findings=[self._findings[i] for i in order],
+            error_kind=self._error_kind.build(order),
+            error=self._error.build(order),
+            finish_reason=self._finish.build(order),
+            findings=self._findings.build(order),
             text={rank[old]: text for old, text in self._text.items()},
             start_ns=start_ns,
         )
+
+
+def _ints(column: array[int]) -> Ints:
+    return np.frombuffer(column, np.int64) if len(column) else np.empty(0, np.int64)
+
+
+def _gathered(events: Ints, starts: Ints, offsets: Ints) -> Ints:
+    """The events of each request from where they lie to where they belong, in parts."""
+    out = np.empty(len(events), np.int64)
+    for first in range(0, len(starts), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        low, high = offsets[first], offsets[min(first + _AT_ONCE, len(starts))]
+        lengths = np.diff(offsets[first : first + _AT_ONCE + 1])
+        shift = np.repeat(starts[part] - offsets[:-1][part], lengths)
+        out[low:high] = events[shift + np.arange(low, high)]
+    return out
 
 
 def _bytes(column: array[int]) -> NDArray[np.int8]:
@@ -168,19 +182,22 @@ def settle_tokens(records: Records, asked: Ints | None) -> None:
     events = np.diff(records.event_offsets)
     missing = made < 0
     made[missing & (events > 0)] = events[missing & (events > 0)]
-    for i in np.flatnonzero(missing & records.completed):
-        records.findings[i] = [*records.findings[i], "no_usage"]
+    mark(records, missing & records.completed, "no_usage")
     if asked is not None:
         wrong = (asked > 0) & (made > asked) & ~missing
         made[wrong] = events[wrong]
-        for i in np.flatnonzero(wrong):
-            records.findings[i] = [*records.findings[i], "wrong_usage"]
+        mark(records, wrong, "wrong_usage")
         short = (asked > 0) & records.completed & (made != asked) & ~wrong
-        for i in np.flatnonzero(short):
-            records.findings[i] = [*records.findings[i], "output_length_differs"]
+        mark(records, short, "output_length_differs")
     records.ints["output_tokens"] = made
-    for found in records.findings:
-        records.cell_findings.update(found)
+    for found, number in records.findings.counts():
+        for name in found:
+            records.cell_findings[name] += number
+
+
+def mark(records: Records, rows: NDArray[np.bool_], finding: str) -> None:
+    """Add a finding to these requests."""
+    records.findings.change(rows, lambda found: (*found, finding))
 
 
 def estimate_inputs(records: Records) -> None:
@@ -202,7 +219,7 @@ def count_texts(records: Records, count: Callable[[str], int], *, most: int = 20
         if records.usage_given[i] or not text:
             continue
         records.ints["output_tokens"][i] = count(text)
-        records.findings[i] = [*records.findings[i], "tokens_from_text"]
+        records.findings[i] = (*records.findings[i], "tokens_from_text")
         records.cell_findings["tokens_from_text"] += 1
         counted += 1
     return counted
@@ -218,6 +235,7 @@ def write_parquet(records: Records, path: Path, *, rows_at_once: int = 20_000) -
             db.execute("SET memory_limit = '256MB'")
             db.execute("SET threads = 1")
             db.execute(_TABLE)
+            _keep_texts(db, records)
             for start in range(0, max(records.n, 1), rows_at_once):
                 _insert(db, records, start, min(start + rows_at_once, records.n))
             quoted = str(path).replace("'", "''")
@@ -237,6 +255,23 @@ _TABLE = (
 )
 
 
+_TEXTS = ("error_kind", "error", "finish_reason", "findings")
+
+
+def _keep_texts(db: object, records: Records) -> None:
+    """The few texts by code: a table for each column of them."""
+    import duckdb
+
+    assert isinstance(db, duckdb.DuckDBPyConnection)
+    for name in _TEXTS:
+        values = getattr(records, name).values
+        rows = [(i, " ".join(v) if isinstance(v, tuple) else v) for i, v in enumerate(values)]
+        db.execute(f"CREATE TEMP TABLE t_{name} (code BIGINT, text VARCHAR)")
+        kept = [(code, text) for code, text in rows if text]
+        if kept:
+            db.executemany(f"INSERT INTO t_{name} VALUES (?, ?)", kept)
+
+
 def _insert(db: object, records: Records, start: int, stop: int) -> None:
     """One batch of rows into the table."""
     import duckdb
@@ -252,14 +287,8 @@ def _insert(db: object, records: Records, start: int, stop: int) -> None:
     columns["usage_given"] = records.usage_given[part]
     columns["input_estimated"] = records.input_estimated[part]
     columns["row"] = np.arange(stop - start)
-    texts = (
-        ("error_kind", records.error_kind),
-        ("error", records.error),
-        ("finish_reason", records.finish_reason),
-    )
-    for name, values in texts:
-        columns[name] = np.array([v or "" for v in values[part]], dtype=object)
-    columns["findings"] = np.array([" ".join(f) for f in records.findings[part]], dtype=object)
+    for name in _TEXTS:
+        columns[name] = getattr(records, name).codes[part].astype(np.int64)
     offsets = records.event_offsets[start : stop + 1]
     events = {
         "ns": records.event_ns[offsets[0] : offsets[-1]] if len(offsets) else records.event_ns[:0],
@@ -269,11 +298,12 @@ def _insert(db: object, records: Records, start: int, stop: int) -> None:
     db.register("evs", events)
     names = ", ".join(f"'{name}'" for name in STATUSES)
     numbers = ", ".join(f"nullif({name}, -1)" for name in (*_NULLABLE, *_PLAN))
+    texts = ", ".join(f"t_{name}.text" for name in _TEXTS)
+    joins = " ".join(f"LEFT JOIN t_{name} ON t_{name}.code = cols.{name}" for name in _TEXTS)
     db.execute(
         f'INSERT INTO requests SELECT "index", [{names}][status + 1], {numbers}, usage_given, '
-        "input_estimated, nullif(error_kind, ''), nullif(error, ''), nullif(finish_reason, ''), "
-        "nullif(findings, ''), coalesce(l.ns, []) FROM cols LEFT JOIN "
-        "(SELECT row, list(ns ORDER BY ns) AS ns FROM evs GROUP BY row) l USING (row) "
+        f"input_estimated, {texts}, coalesce(l.ns, []) FROM cols LEFT JOIN "
+        f"(SELECT row, list(ns) AS ns FROM evs GROUP BY row) l USING (row) {joins} "
         'ORDER BY "index"'
     )
     db.unregister("cols")

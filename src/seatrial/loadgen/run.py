@@ -82,7 +82,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     kernel_stamps: bool
     receive_delays_ns: list[int]
     lags_ns: list[int]
-    lateness_ns: list[int]
+    lateness_ns: list[int] | Ints
     connect_ns: list[int]
     opened: int
     stray: int
@@ -201,7 +201,7 @@ def _give_up(records: Records, plan: Planned) -> None:
     late = records.is_status("cancelled") & (deadline >= 0) & (open_ns >= deadline - _TIMER_NS)
     late &= (cancel < 0) | (deadline < cancel)
     records.status[late] = STATUSES.index(TIMED_OUT)
-    for i in np.flatnonzero(late):
+    for i in np.flatnonzero(late).tolist():
         records.error_kind[i] = "deadline"
         records.error[i] = f"not finished {deadline[i] / 1e9:g} s after its scheduled time"
 
@@ -220,14 +220,17 @@ class _Reader:
         if not self._followers:
             self._followers = [Follower(path) for path in self._paths]
 
-    def some(self) -> None:
-        """What has come since the last call, but for half a second at most."""
+    def some(self) -> bool:
+        """What has come since the last call, but for half a second at most; is there more?"""
         self._open()
         stop = time.monotonic() + 0.5
         for follower in self._followers:
-            while time.monotonic() < stop and (found := follower.take(200)):
+            while found := follower.take(200):
                 for raw in found:
                     self._add(raw)
+                if time.monotonic() > stop:
+                    return True
+        return False
 
     def all(self, start_ns: int) -> Records:
         """The rest, and the records of everything."""
@@ -274,7 +277,7 @@ def _client(reports: list[WorkerReport], records: Records, own_cpu_s: float) -> 
         kernel_stamps=all(r.kernel_stamps for r in reports),
         receive_delays_ns=[delay for r in reports for delay in r.receive_delays_ns],
         lags_ns=[lag for r in reports for lag in r.lags_ns],
-        lateness_ns=lateness(records).tolist(),
+        lateness_ns=lateness(records),
         connect_ns=[value for r in reports for value in r.connect_ns],
         opened=sum(r.opened for r in reports),
         stray=sum(r.stray for r in reports),
