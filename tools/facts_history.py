@@ -183,6 +183,23 @@ def _vllm_methods(source: Source) -> dict[Key, Cell]:
     return rows
 
 
+def _pins(source: Source) -> dict[Key, Cell]:
+    """What the release requires of PyTorch and Transformers (an extra's pin counts: without its
+    extras SGLang does not serve)."""
+    rows: dict[Key, Cell] = {}
+    for path in source.glob("*.dist-info/METADATA"):
+        for hit in _PIN.finditer(source.text(path)):
+            rows.setdefault(
+                ("requires", hit[1], None), (hit[2].replace(" ", "").strip("()"), path, None, None)
+            )
+    return rows
+
+
+_PIN = re.compile(
+    r"^Requires-Dist: (torch|transformers)\s*(\(?[<>=!~][^;\n]*)", re.MULTILINE | re.IGNORECASE
+)
+
+
 def sglang_rows(source: Source, version: str) -> dict[Key, Cell]:
     """Entry classes of the model files."""
     findings = Findings(source, "sglang", version)
@@ -238,7 +255,7 @@ def write(engine: str) -> None:
         try:
             file = release_file(engine, version, index)
             source = Source(open_release(file, index), version, check=False)
-            rows = READERS[engine](source, version)
+            rows = {**READERS[engine](source, version), **_pins(source)}
         except SeatrialError as error:
             print("  ", version, error)
             continue

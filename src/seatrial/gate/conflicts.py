@@ -40,6 +40,16 @@ def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -
     )
 
 
+def _not_shown(case: Case, both: str, remedy: str) -> Finding:
+    """No fact speaks of a combination that often fails: it is asked, not passed."""
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        probe=case.probe("boot_log"),
+        says=f"{both} is not verified for {case.engine} {case.version or ''}",
+        remedy=remedy,
+    )
+
+
 @constraint(
     "feature_conflict_pp_specdec",
     asks="Pipeline parallelism together with speculative decoding?",
@@ -50,13 +60,10 @@ def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -
 def feature_conflict_pp_specdec(case: Case) -> Finding | None:
     if case.pp < 2 or not case.speculative:
         return None
-    return _judge(
-        case,
-        "pipeline_parallel+speculative",
-        f"PP {case.pp} with speculative decoding ({case.speculative})",
-        "drop one of the two; TP over both nodes with RDMA",
-        None,
-    )
+    both = f"PP {case.pp} with speculative decoding ({case.speculative})"
+    remedy = "drop one of the two; TP over both nodes with RDMA"
+    found = _judge(case, "pipeline_parallel+speculative", both, remedy, None)
+    return found or _not_shown(case, both, remedy)
 
 
 @constraint(

@@ -477,7 +477,8 @@ def _unregistered(case: Case, name: str) -> Finding:
             says=f"{name} is not in {case.engine} {case.version}: {why}",
             remedy="an engine or a version whose registry has it",
         )
-    if not case.known.complete("architecture"):
+    between = case.known.lacks("architecture", class_names(case, name))
+    if between is None and not case.known.complete("architecture"):
         return Finding(
             verdict=Verdict.UNKNOWN,
             says=f"no registry of {case.engine} {case.version or ''} was read: {name} is not "
@@ -486,7 +487,7 @@ def _unregistered(case: Case, name: str) -> Finding:
             + (f"=={case.version}" if case.version else ""),
             probe=case.probe("facts"),
         )
-    if not case.known.exact:
+    if between is None and not case.known.exact:
         return Finding(
             verdict=Verdict.UNKNOWN,
             says=f"{name} is not in the registry of {case.known.facts.resolved}, the version "  # type: ignore[union-attr]

@@ -126,7 +126,10 @@ def _by_pytorch(case: Case, capability: int) -> Finding | None:
         return None
     fact = case.known.get("requires", "torch")
     later = case.known.later.get("requires", "torch") if case.known.later else None
-    if fact is None or not (case.known.exact or (later is not None and _old_torch(later))):
+    if fact is None:
+        return None
+    own = case.known.exact or fact.state == "documented"  # read in this version's own metadata
+    if not own and not (later is not None and _old_torch(later)):
         return None
     if not _old_torch(fact):
         return None

@@ -38,7 +38,7 @@ def hardware_unknown(case: Case) -> Finding | None:
     return Finding(
         verdict=Verdict.UNKNOWN,
         says=f"no figures are known of the GPU {case.target.gpu_name}",
-        remedy=f"did you mean {' or '.join(near)}?"
+        remedy=f"a name from the list: did you mean {' or '.join(near)}?"
         if near
         else f"a name from the list: {', '.join(known)}",
         probe=case.probe("describe_hardware"),

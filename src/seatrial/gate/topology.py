@@ -141,6 +141,29 @@ def heads_tp_divisibility(case: Case) -> Finding | None:
 
 
 @constraint(
+    "quant_split_unsupported",
+    asks="Can a checkpoint of this method be cut by TP or into stages?",
+    needs="quant_method, TP, PP, facts excludes METHOD+tensor_parallel and +pipeline_parallel",
+    verdicts=("infeasible", "conditional"),
+    remedy="one device, the other kind of parallelism, or another checkpoint",
+)
+def quant_split_unsupported(case: Case) -> Iterator[Finding]:
+    method = "gguf" if case.form == "gguf" else case.quant.method if case.quant else None
+    for ways, word in ((case.tp, "tensor_parallel"), (case.pp, "pipeline_parallel")):
+        fact = case.known.excludes(f"{method}+{word}") if method and ways > 1 else None
+        if fact is None or fact.value != "refuses":
+            continue
+        stated = case.set.tp_stated or word == "pipeline_parallel"
+        yield Finding(
+            verdict=Verdict.INFEASIBLE if stated else Verdict.CONDITIONAL,
+            numbers={word: ways},
+            facts=[fact],
+            says=f"{method} with {word.replace('_', ' ')} {ways}: {fact.condition}",
+            remedy=str(fact.detail.get("remedy") or "one device, or another checkpoint"),
+        )
+
+
+@constraint(
     "vision_heads_tp",
     asks="Can the image encoder's heads be cut by TP?",
     needs="heads of the image encoder, TP, mm_encoder_tp_mode, fact excludes vision_tower",
