@@ -36,6 +36,7 @@ _EXACT = {
     "qwen3_5_text",
     "qwen3_5_moe_text",
     "nemotron_h",
+    "jamba",
 }
 _GATED = {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}
 """Attention whose query projection also makes an output gate (transformers modeling files)."""
@@ -165,6 +166,8 @@ def _mixer(keys: Keys, shape: Shape) -> tuple[int, int]:
     kernel = keys.integer("conv_kernel", "mamba_d_conv", "d_conv") or 4
     channels = group.conv_elements // max(kernel - 1, 1)
     inner = keys.integer("mamba_intermediate_size") or channels
+    if keys.text("model_type") == "jamba":
+        return _mamba1(keys, hidden, inner, kernel)
     return hidden * (channels + inner) + inner * hidden, 0
 
 
@@ -178,6 +181,15 @@ def _delta_net(keys: Keys, hidden: int, values: int) -> tuple[int, int]:
     kernel = keys.integer("linear_conv_kernel_dim") or 4
     matrices = hidden * (both + 2 * inner + 2 * values) + inner * hidden
     return matrices, kernel * (both + inner) + 2 * values + dv
+
+
+def _mamba1(keys: Keys, hidden: int, inner: int, kernel: int) -> tuple[int, int]:
+    """Mamba-1 as Jamba has it: in (x, z), x to dt, B and C, dt, out; convolution with bias, dt's
+    bias, A, D, and three norms (transformers modeling_jamba.py)."""
+    states = keys.integer("mamba_d_state") or 16
+    rank = keys.integer("mamba_dt_rank") or -(-hidden // 16)
+    matrices = 2 * hidden * inner + inner * (rank + 2 * states) + rank * inner + inner * hidden
+    return matrices, inner * (kernel + 1) + inner * (states + 2) + rank + 2 * states
 
 
 def _mamba2(keys: Keys, hidden: int, heads: int, inner: int) -> tuple[int, int]:

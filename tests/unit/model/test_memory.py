@@ -370,6 +370,7 @@ def test_a_full_window_is_a_constant(
     [
         ("Qwen3-Next, 75,497,472 recurrent", KV_PER_TOKEN[27][1], 75_497_472),
         ("Nemotron-3-Nano, 48,234,496 SSM", KV_PER_TOKEN[29][1], 48_234_496),
+        ("Jamba-v0.1, 28 layers of 8192 x 16", KV_PER_TOKEN[28][1], 28 * 8192 * 16 * 4),
         ("Qwen3.6-27B, 144 MiB recurrent", KV_PER_TOKEN[26][1], 144 << 20),
     ],
 )

@@ -119,3 +119,63 @@ def test_deepseek_v3_in_fp8_with_its_draft_layer(tmp_path: Path) -> None:
     band = memory.weight_bytes(model, draft=True)
     assert band is not None
     assert band.best / GIB == pytest.approx(641.30, rel=0.003)
+
+
+JAMBA = {
+    "model_type": "jamba",
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 65536,
+    "attn_layer_period": 8,
+    "attn_layer_offset": 4,
+    "expert_layer_period": 2,
+    "expert_layer_offset": 1,
+    "num_experts": 16,
+    "num_experts_per_tok": 2,
+    "mamba_d_state": 16,
+    "mamba_d_conv": 4,
+    "mamba_expand": 2,
+    "tie_word_embeddings": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "billions", "digits"),
+    [
+        ((4096, 32, 32, 14336, 256), 51.57, 2),  # Open LLM Leaderboard, Jamba-v0.1: params 51.57
+        ((8192, 72, 64, 24576, 512), 398.6, 1),  # Jamba-1.5-Large: 398B in its paper
+    ],
+)
+def test_jamba_is_counted_by_its_modeling_file(
+    shape: tuple[int, ...], billions: float, digits: int, tmp_path: Path
+) -> None:
+    hidden, layers, heads, wide, rank = shape
+    body = {
+        **JAMBA,
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": wide,
+        "mamba_dt_rank": rank,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(body))
+    count = read(tmp_path).parameters
+    assert count is not None
+    assert count.exact
+    assert round(count.total / 1e9, digits) == billions
+
+
+def test_every_tensor_of_jamba_v01_is_counted(tmp_path: Path) -> None:
+    """Tensors of transformers modeling_jamba.py, added up by hand: 28 Mamba layers, 4 attention
+    layers, 16 dense and 16 expert feed-forwards, tables, norms."""
+    body = {**JAMBA, "hidden_size": 4096, "num_hidden_layers": 32, "intermediate_size": 14336}
+    (tmp_path / "config.json").write_text(json.dumps({**body, "mamba_dt_rank": 256}))
+    inner, states, rank = 8192, 16, 256
+    mixer = 2 * 4096 * inner + inner * (4 + 1) + inner * (rank + 2 * states)
+    mixer += rank * inner + inner + inner * states + inner + inner * 4096 + rank + 2 * states
+    feed = 3 * 4096 * 14336
+    want = 28 * mixer + 4 * (2 * 4096 * 4096 + 2 * 4096 * 1024)
+    want += 16 * feed + 16 * (16 * feed + 4096 * 16) + 2 * 65536 * 4096 + 32 * 2 * 4096 + 4096
+    count = read(tmp_path).parameters
+    assert count is not None
+    assert count.total == want == 51_570_323_328
