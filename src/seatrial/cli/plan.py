@@ -73,6 +73,11 @@ def plan(
     console.line(f"chance of a false claim at most {made.rule.alpha:.0%}: looks after {levels}")
     for note in made.notes:
         console.line(f"! {note}")
+    if source.is_dir() and any(source.glob("predictions/*.json")):
+        from seatrial.cli.sim import show_score
+        from seatrial.sim.frozen import score_of
+
+        show_score(console, score_of(source))
     return 0 if made.survivors else 1
 
 

@@ -1,13 +1,16 @@
-"""``seatrial sim validate TRIAL...``: how far the simulator is off, on what it did not see."""
+"""``seatrial sim``: the simulator held to measurements (validate, score), and its timeline."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from seatrial.cli.console import Console
+
+if TYPE_CHECKING:
+    from seatrial.sim.frozen import Score
 
 app = App(name="sim", help="The simulator held to measurements.")
 
@@ -42,6 +45,7 @@ def timeline(
     from seatrial.cli.whatif import basis_of
     from seatrial.core.errors import UsageError
     from seatrial.sim import POLICIES, from_table, step_loop
+    from seatrial.sim.result import Timeline
     from seatrial.workload import load, resolve_traffic
 
     console = Console(as_json=json, quiet=quiet)
@@ -55,14 +59,14 @@ def timeline(
     requests = from_table(resolve_traffic(loaded).table)
     result = step_loop(requests, POLICIES[policy], limits, cost, keep_steps=True)
     console.document(
-        {
-            "schema": "seatrial/sim-timeline/1",
-            "kind": "predicted",
-            "basis": basis,
-            "policy": policy,
-            "blocks": limits.blocks,
-            "steps": result.timeline,
-        }
+        Timeline(
+            schema="seatrial/sim-timeline/1",
+            kind="predicted",
+            basis=basis,
+            policy=policy,
+            blocks=limits.blocks,
+            steps=result.timeline,
+        )
     )
     console.title(f"simulated steps, {policy} (cost law: {basis})")
     console.table(
@@ -132,3 +136,49 @@ def validate(trial: list[Path], /, *, json: Json = False, quiet: Quiet = False) 
     for why in left_out:
         console.note(f"not simulated: {why}")
     return 0
+
+
+@app.command
+def score(trial: Path, /, *, json: Json = False, quiet: Quiet = False) -> int:
+    """Each start of a trial as it was predicted before it ran, beside what was measured.
+
+    Parameters
+    ----------
+    trial
+        The trial's folder.
+    """
+    from seatrial.sim.frozen import score_of
+
+    console = Console(as_json=json, quiet=quiet)
+    found = score_of(trial)
+    console.document(found)
+    show_score(console, found)
+    return 0
+
+
+def show_score(console: Console, found: Score) -> None:
+    """The table of ``sim score``; also at the end of ``plan TRIAL``."""
+    console.title("predicted before it ran, and measured (information; nothing rests on it)")
+    if not found.predictions:
+        console.line("no start was predicted: that needs an earlier valid start of its candidate")
+        return
+    rows = []
+    for one in found.predictions:
+        real = {row.metric: row for row in one.compared}
+        for told in one.metrics:
+            row = real.get(told.metric)
+            inside = "" if row is None or row.covered is None else "yes" if row.covered else "no"
+            rows.append(
+                (
+                    f"{one.candidate}/{one.start}",
+                    told.metric,
+                    f"{told.predicted:.1f}",
+                    "" if told.low is None else f"{told.low:.1f} to {told.high:.1f}",
+                    f"{row.measured:.1f}" if row else one.status,
+                    inside,
+                )
+            )
+    columns = ("start", "metric", "predicted", "90 % interval", "measured", "inside")
+    console.table(columns, rows, right={2, 3, 4})
+    if found.judged:
+        console.line(f"{found.inside} of {found.judged} figures lie inside their intervals")

@@ -78,6 +78,40 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     compared: list[Compared]
 
 
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """sim score --json: every frozen prediction of a trial; ``inside`` of ``judged`` intervals
+    of those that count hold what was measured."""
+
+    schema: str
+    trial: str
+    predictions: list[Scored]
+    inside: int
+    judged: int
+
+
+def score_of(trial: Path) -> Score:
+    """The score of a trial's folder.
+
+    Raises:
+        IntegrityError: a prediction or a cell cannot be read.
+    """
+    found = scored(trial)
+    judged = [
+        row.covered
+        for one in found
+        if one.status == "counts"
+        for row in one.compared
+        if row.covered is not None
+    ]
+    return Score(
+        schema="seatrial/sim-score/1",
+        trial=trial.name,
+        predictions=found,
+        inside=sum(judged),
+        judged=len(judged),
+    )
+
+
 def predict(trial: Path, candidate: str, start: int) -> Prediction | None:
     """Freeze a prediction of the next start under the load of the earlier ones.
 

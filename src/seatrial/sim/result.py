@@ -29,6 +29,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     preemptions: int
 
 
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """sim timeline --json: every step; ``blocks`` is the pool, ``kind`` always predicted."""
+
+    schema: str
+    kind: str
+    basis: str
+    policy: str
+    blocks: int
+    steps: tuple[Step, ...]
+
+
 class Predicted(msgspec.Struct, frozen=True, kw_only=True):
     """Distributions of one simulation: ms, tokens per second; ``kind`` is always predicted."""
 

@@ -198,6 +198,17 @@ def test_a_prediction_changed_after_the_measurement_does_not_count(trial: Path):
     assert score(trial) == []
 
 
+def test_sim_score(trial: Path, capsys: pytest.CaptureFixture[str]):
+    assert predict(trial, CANDIDATE, 5) is not None
+    write_cell(trial, 5, 1.0, seal=path_of(trial, CANDIDATE, 5))
+    assert run(["sim", "score", str(trial), "--json"]) == 0
+    found = document(capsys)
+    assert [one["status"] for one in found["predictions"]] == ["counts"]
+    assert 0 <= found["inside"] <= found["judged"]
+    assert run(["sim", "score", str(trial)]) == 0
+    assert "nothing rests on it" in capsys.readouterr().out
+
+
 def test_nothing_to_predict_from(tmp_path: Path):
     assert predict(tmp_path, CANDIDATE, 1) is None
     assert score(tmp_path) == []
