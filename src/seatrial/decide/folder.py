@@ -120,7 +120,7 @@ def load_trial(folder: Path) -> TrialFiles:
         places[cell.candidate, cell.start] = path.parent
     quality, lifecycle = {}, {}
     for path in sorted((folder / "quality").glob("*.json")):
-        if not path.name.endswith(".answers.json"):
+        if not path.name.endswith(".answers.json") and ".tasks-" not in path.name:
             quality[path.stem] = take(str(path.relative_to(folder)), QualityResult)
     for path in sorted((folder / "lifecycle").glob("*.json")):
         lifecycle[path.stem] = take(str(path.relative_to(folder)), dict[str, Any])

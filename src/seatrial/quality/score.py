@@ -4,7 +4,7 @@
 * numeric: the last number in the text equals the expected one (commas and a currency sign are
   ignored, as in GSM8K's own answers);
 * contains: the expected text occurs, case folded;
-* rules, schema, tools: in files of their own.
+* rules, schema, tools, code: in files of their own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from seatrial.quality.score_code import code_passes
 from seatrial.quality.score_rules import rules_kept
 from seatrial.quality.score_schema import schema_kept
 from seatrial.quality.score_tools import calls_match
@@ -33,6 +34,8 @@ def score(item: Item, text: str, calls: list[dict[str, Any]] | None = None) -> b
         return schema_kept(text, item.expected)
     if item.scorer == "tools":
         return calls_match(calls or [], item.expected, item.tools or [])
+    if item.scorer == "code":
+        return code_passes(text, item.expected)
     return exact(text, str(item.expected))
 
 

@@ -2,8 +2,8 @@
 
 One item: a prompt, the name of a scorer, what it expects. The shipped slices are the first rows
 of each set by a fixed rule (``task_data/SOURCES.md``: origin, licence, rule); they are
-for a *paired* comparison with the reference, never for a score to be quoted. HumanEval is not
-among them: its scorer runs code that a model wrote, and seatrial does not do that.
+for a *paired* comparison with the reference, never for a score to be quoted. HumanEval's scorer
+runs what the model wrote: only in a sandbox (``quality.sandbox``), and not at all without one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import msgspec
 
 from seatrial.core.errors import UsageError
 
-SUITES = ("gsm8k", "bbh", "ifeval", "schema", "tools")
+SUITES = ("gsm8k", "bbh", "ifeval", "schema", "tools", "humaneval")
 _MOST_BYTES = 64 << 20
-Scorer = Literal["exact", "numeric", "contains", "rules", "schema", "tools"]
+Scorer = Literal["exact", "numeric", "contains", "rules", "schema", "tools", "code"]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,7 +26,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     Attributes:
         scorer: exact, numeric (last number of the answer), contains, rules (``expected``: list of
-            {id, ...}), schema (``expected``: a JSON schema), tools (``expected``: list of calls).
+            {id, ...}), schema (``expected``: a JSON schema), tools (``expected``: list of calls),
+            code (``expected``: {header, entry_point, test}; run in the sandbox).
         tools: function descriptions sent with the prompt (OpenAI shape).
         tokens: most tokens of the answer; None: the scorer's default.
     """

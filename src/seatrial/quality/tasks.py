@@ -20,6 +20,7 @@ from seatrial.core.provenance import Provenance, provenance
 from seatrial.quality.ask import Asker
 from seatrial.quality.collect import Engine, extra_fields
 from seatrial.quality.paired import Paired, paired
+from seatrial.quality.sandbox import require_sandbox
 from seatrial.quality.score import score
 from seatrial.quality.task import Item
 
@@ -96,8 +97,11 @@ def ask_tasks(
 
     Raises:
         EngineError: no task was answered at all.
+        PrerequisiteError: a task's score runs code and no sandbox can be put up; nothing was asked.
     """
     progress = progress or Silent()
+    if any(item.scorer == "code" for item in items):
+        require_sandbox()
     name = engine.adapter.name
     right: dict[str, bool] = {}
     errors: dict[str, str] = {}
