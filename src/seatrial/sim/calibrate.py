@@ -112,14 +112,16 @@ def future_interval(groups: list[list[float]]) -> tuple[float, float] | None:
     """(low, high) of a value from one more group; None with fewer than two groups.
 
     The values are errors of laws without their own group. The law of all k groups is better: for
-    a mean, exactly by (k - 1) / k (Allen, Technometrics 16, 1974), which is taken off. Variance of
+    a mean, exactly by (k - 1) / k (Allen, Technometrics 16, 1974), which is taken off the groups'
+    means; how values differ within a group has nothing to do with the law. Variance of
     a value from a new group by one-way analysis, degrees of freedom by Satterthwaite (Biometrics
     Bulletin 2, 1946): where cells of a group differ as much as groups do, all of them count.
     """
     k = len(groups)
     if k < 2:
         return None
-    parts = [np.asarray(group, dtype=np.float64) * (k - 1) / k for group in groups]
+    raw = [np.asarray(group, dtype=np.float64) for group in groups]
+    parts = [part - part.mean() / k for part in raw]
     every = np.concatenate(parts)
     mean, size = float(every.mean()), every.size / k
     between = sum(part.size * (float(part.mean()) - mean) ** 2 for part in parts) / (k - 1)
