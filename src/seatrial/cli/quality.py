@@ -45,9 +45,10 @@ def quality(
     out
         The trial's folder; trials/NAME under the working directory if not given.
     tasks
-        Task suites to put as well: gsm8k, bbh, ifeval, schema, tools, retrieval:WORDS,
-        or a file of JSON lines.
+        Task suites to put as well: gsm8k, bbh, ifeval, schema, tools, humaneval (its answers
+        are run, in a sandbox or not at all), retrieval:WORDS, or a file of JSON lines.
     """
+    from seatrial.cli.startable import startable
     from seatrial.trial.candidate import reference_of
     from seatrial.trial.check import check_quality
     from seatrial.trial.folder import TrialFolder
@@ -59,9 +60,9 @@ def quality(
     with folder.locked():
         folder.adopt(loaded.raw)
         folder.sweep()
-        candidates = _candidates(loaded, console)
+        candidates = startable(loaded, console)
         reference = reference_of(candidates)
-        assert reference is not None  # _candidates refuses an empty list
+        assert reference is not None  # startable refuses an empty list
         results = check_quality(
             folder, candidates, reference, spec=loaded.spec, progress=console.progress
         )
@@ -110,36 +111,6 @@ def _tasks(
         if name != reference
         for result in compare_tasks(scores[reference], mine)
     ]
-
-
-def _candidates(loaded: LoadedWorkload, console: Console) -> list[TrialCandidate]:
-    from seatrial.core.errors import PrerequisiteError, UsageError
-    from seatrial.engines import installed
-    from seatrial.gate import candidate_id
-    from seatrial.trial.candidate import prepare
-
-    spec = loaded.spec
-    if not spec.candidates:
-        raise UsageError(
-            "the workload names no candidates to ask",
-            where=str(loaded.path),
-            remedy="list them under candidates:, or use seatrial run, which finds them",
-        )
-    here = installed()
-    asked = [c for c in spec.candidates if c.endpoint or c.engine in here]
-    for candidate in spec.candidates:
-        if candidate not in asked:
-            console.note(f"{candidate_id(candidate)}: not asked, {candidate.engine} is not here")
-    if not asked:
-        raise PrerequisiteError(
-            "none of the candidates' engines is installed here",
-            where=str(loaded.path),
-            unchanged="nothing was started",
-            remedy=f"seatrial engines install {spec.candidates[0].engine}",
-        )
-    base = loaded.path.parent
-    model = (base / spec.model.path).resolve()
-    return [prepare(candidate_id(c), c, model, base, console.progress) for c in asked]
 
 
 def _report(
