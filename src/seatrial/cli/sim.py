@@ -55,7 +55,9 @@ def timeline(
         )
     loaded = load(workload)
     folder = trial or Path("trials") / loaded.spec.name
-    cost, limits, _, basis = basis_of(loaded.spec, loaded.path.parent, folder, candidate, console)
+    cost, limits, _, basis, _ = basis_of(
+        loaded.spec, loaded.path.parent, folder, candidate, console
+    )
     requests = from_table(resolve_traffic(loaded).table)
     result = step_loop(requests, POLICIES[policy], limits, cost, keep_steps=True)
     console.document(

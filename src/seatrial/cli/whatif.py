@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import App, Parameter
 
@@ -11,6 +11,7 @@ from seatrial.cli.console import Console
 
 if TYPE_CHECKING:
     from seatrial.fit.cost import StepCost
+    from seatrial.sim.kvpool import KvPool
     from seatrial.sim.policy import Limits, Policy
     from seatrial.sim.whatif import WhatIf
     from seatrial.trace import RequestTable
@@ -56,7 +57,7 @@ def whatif(
     console = Console(as_json=json, quiet=quiet)
     loaded = load(workload)
     folder = trial or Path("trials") / loaded.spec.name
-    cost, limits, policy, basis = basis_of(
+    cost, limits, policy, basis, pool = basis_of(
         loaded.spec, loaded.path.parent, folder, candidate, console
     )
     traffic = resolve_traffic(loaded)
@@ -68,6 +69,7 @@ def whatif(
         policy=policy,
         basis=basis,
         cached=loaded.spec.requires.prefix_cache,
+        pool=pool,
     )
     if html is not None:
         _page(html, traffic.table, result, policy, candidate or loaded.spec.name)
@@ -79,6 +81,7 @@ def whatif(
         f"baseline {base.policy}: TTFT p50 {base.ttft_ms['p50']:.0f} ms, p99 "
         f"{base.ttft_ms['p99']:.0f} ms, {base.output_tokens_per_s:.1f} tokens/s"
     )
+    console.line(pool.says)
     console.table(
         ("variable", "value", *_METRICS),
         [
@@ -126,12 +129,23 @@ def _page(path: Path, table: RequestTable, result: WhatIf, policy: Policy, name:
     write_bytes(path, predicted_page(part, name, t).encode())
 
 
+class Basis(NamedTuple):
+    """Step times, limits, scheduler, where the step times are from, and the KV pool's size."""
+
+    cost: StepCost
+    limits: Limits
+    policy: Policy
+    says: str
+    pool: KvPool
+
+
 def basis_of(
     spec: Workload, base: Path, folder: Path, candidate: str | None, console: Console
-) -> tuple[StepCost, Limits, Policy, str]:
-    """Step times, limits and scheduler: measured in the trial, else the hardware's prior."""
+) -> Basis:
+    """What to simulate with: measured in the trial, else the hardware's prior."""
     from seatrial.core.errors import PrerequisiteError, UsageError
-    from seatrial.sim.cells import measured_cells
+    from seatrial.sim.cells import engine_limits, longest, measured_cells
+    from seatrial.sim.kvpool import kv_pool
     from seatrial.sim.validate import fit_cells
 
     try:
@@ -146,18 +160,36 @@ def basis_of(
             where=str(folder),
             remedy=f"take one of {', '.join(names) or 'none: measure first'}",
         )
+    computed = _computed_pool(spec, base)
     if not names:
-        return _prior(spec, base)
+        return _prior(spec, base, computed)
     chosen = [cell for cell in cells if cell.candidate == (candidate or names[0])]
-    law = fit_cells(chosen)
-    return law.cost, chosen[0].limits, chosen[0].policy, f"calibrated on {len(chosen)} cells"
+    last = chosen[-1]
+    limits, policy = engine_limits(last.effective, longest(last.observed), computed_pool=computed)
+    pool = kv_pool(last.effective, computed)
+    return Basis(fit_cells(chosen).cost, limits, policy, f"calibrated on {len(chosen)} cells", pool)
 
 
-def _prior(spec: Workload, base: Path) -> tuple[StepCost, Limits, Policy, str]:
+def _computed_pool(spec: Workload, base: Path) -> int | None:
+    """Tokens of cache that fit beside the weights in nine tenths of one GPU's memory."""
+    from seatrial.hardware import gpu
+    from seatrial.model import memory, read
+
+    if not spec.hardware.gpu:
+        return None
+    model = read((base / spec.model.path).resolve())
+    device = gpu(spec.hardware.gpu)
+    per_token = max(memory.kv_bytes_per_token(model), 1)
+    room = device.memory_gb * 1e9 * 0.9 - (model.weight_bytes or 0)
+    return max(int(room / per_token), 16) if model.weight_bytes else None
+
+
+def _prior(spec: Workload, base: Path, computed: int | None) -> Basis:
     from seatrial.core.errors import PrerequisiteError
     from seatrial.fit.prior import roofline
     from seatrial.hardware import gpu
-    from seatrial.model import memory, read
+    from seatrial.model import read
+    from seatrial.sim.kvpool import kv_pool
     from seatrial.sim.policies import POLICIES
     from seatrial.sim.policy import Limits
 
@@ -173,14 +205,13 @@ def _prior(spec: Workload, base: Path) -> tuple[StepCost, Limits, Policy, str]:
         if device is not None and flops
         else None
     )
-    if prior is None or device is None:
+    if prior is None or computed is None:
         raise PrerequisiteError(
             "there are no step times: nothing was measured, and no roofline is known for this "
             "hardware and model",
             unchanged="nothing was written",
             remedy="measure first (seatrial run WORKLOAD), or name a GPU under hardware.gpu",
         )
-    per_token = max(memory.kv_bytes_per_token(model), 1)
-    pool = int((device.memory_gb * 1e9 * 0.9 - (model.weight_bytes or 0)) / per_token)
-    limits = Limits(blocks=max(pool // 16, 1))
-    return prior.best, limits, POLICIES["chunked-prefill"], f"prior, {prior.says}"
+    limits = Limits(blocks=computed // 16)
+    policy = POLICIES["chunked-prefill"]
+    return Basis(prior.best, limits, policy, f"prior, {prior.says}", kv_pool({}, computed))

@@ -15,6 +15,7 @@ import numpy as np
 from seatrial.bench.cell import Cell
 from seatrial.core.errors import MeasurementInvalid, PrerequisiteError
 from seatrial.fit.observe import Observed, observe
+from seatrial.sim.kvpool import kv_pool, whole
 from seatrial.sim.load import Load, make_load
 from seatrial.sim.policies import POLICIES
 from seatrial.sim.policy import Limits, Policy
@@ -79,17 +80,21 @@ def longest(cell: Observed) -> int:
     return int((cell.input + cell.output).max())
 
 
-def engine_limits(effective: dict[str, Any], longest_request: int) -> tuple[Limits, Policy]:
+def engine_limits(
+    effective: dict[str, Any], longest_request: int, *, computed_pool: int | None = None
+) -> tuple[Limits, Policy]:
     """Limits and scheduler of an engine from its effective settings.
 
     A per-slot context without a reported pool is a reservation (llama.cpp); a reported pool of
-    tokens is paged. What an engine does not say is taken as no limit.
+    tokens is paged, and so is a computed one (``computed_pool`` tokens), which only counts where
+    the engine reports none. What is not known is taken as no limit.
     """
-    slots = _whole(effective.get("slots")) or _whole(effective.get("max_seqs")) or 256
-    budget = max(_whole(effective.get("max_batch_tokens")) or 2048, slots)
-    pool = _whole(effective.get("kv_capacity_tokens"))
-    context = _whole(effective.get("context_tokens"))
-    block = _whole(effective.get("block_tokens")) or 16
+    slots = whole(effective.get("slots")) or whole(effective.get("max_seqs")) or 256
+    budget = max(whole(effective.get("max_batch_tokens")) or 2048, slots)
+    found = kv_pool(effective, computed_pool)
+    pool = found.tokens if found.used in ("reported", "computed") else None
+    context = whole(effective.get("context_tokens"))
+    block = whole(effective.get("block_tokens")) or 16
     if pool:
         limits = Limits(
             max_seqs=slots, token_budget=budget, blocks=max(pool // block, 1), block_tokens=block
@@ -106,10 +111,6 @@ def engine_limits(effective: dict[str, Any], longest_request: int) -> tuple[Limi
     else:
         limits = Limits(max_seqs=slots, token_budget=budget, blocks=_UNLIMITED)
     return limits, POLICIES["chunked-prefill"]
-
-
-def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and value > 0 else None
 
 
 def load_of(cell: Observed) -> Load:

@@ -19,6 +19,7 @@ from seatrial.core.errors import UsageError
 from seatrial.fit.cost import StepCost
 from seatrial.sim.bottleneck import STEP_BY_STEP, Bottleneck, bottleneck, reasons
 from seatrial.sim.fast import simulate
+from seatrial.sim.kvpool import KvPool
 from seatrial.sim.load import Load, from_table
 from seatrial.sim.metrics import METRICS, of_result
 from seatrial.sim.policies import POLICIES
@@ -72,6 +73,7 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     bottleneck: Bottleneck
     why: dict[str, str]
     curves: list[Curve]
+    kv_pool: KvPool | None = None
 
 
 def whatif(
@@ -82,10 +84,12 @@ def whatif(
     policy: Policy,
     basis: str,
     cached: bool = False,
+    pool: KvPool | None = None,
 ) -> WhatIf:
     """Simulate the baseline and every variant.
 
     Args:
+        pool: where the size of the KV cache comes from, to be shown.
         cached: the baseline has a prefix cache (unbounded) where the trace carries blocks.
     """
     hits = cached_tokens(table, None) if cached else None
@@ -110,6 +114,7 @@ def whatif(
         bottleneck=found,
         why={name: why[name] for name, _ in ranking if name in why},
         curves=curves(load, policy, limits, cost),
+        kv_pool=pool,
     )
 
 
