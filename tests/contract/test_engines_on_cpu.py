@@ -77,6 +77,7 @@ SUBJECTS = [
         settings={"concurrency": 4},
         differences={
             "choice": "there is no request field for a list of strings",
+            "seeds": "a request's seed counts with --enable-deterministic-inference only",
             "chat_template": "the rendered chat is not shown",
             "tools": "a forced call needs --tool-call-parser",
             "embeddings": "the route is off unless the server is started for it",

@@ -11,6 +11,7 @@ from typing import Any
 
 from seatrial.engines import http
 from seatrial.engines.adapter import Adapter, Launch, MetricNames, Routes, argv_of, merged
+from seatrial.engines.capacity import adapters, placement
 from seatrial.engines.environment import Environment, clean_environ
 from seatrial.engines.settings import Settings
 from seatrial.engines.signatures import Signature
@@ -126,16 +127,8 @@ class Sglang(Adapter):
         }
         if settings.prefix_cache is False:
             flags["disable_radix_cache"] = True
-        if settings.tp > 1:
-            flags["tp_size"] = settings.tp
-        if settings.pp > 1:
-            flags["pp_size"] = settings.pp
-        if settings.max_lora_adapters or settings.lora:
-            flags["enable_lora"] = True
-            flags["max_loras_per_batch"] = max(settings.max_lora_adapters, len(settings.lora))
-            flags["max_lora_rank"] = settings.max_lora_rank
-        if settings.lora:
-            flags["lora_paths"] = [f"{a.name}={a.path}" for a in settings.lora]
+        flags |= placement(settings, tp="tp_size", pp="pp_size")
+        flags |= adapters(settings, most="max_loras_per_batch", given="lora_paths")
         return merged(flags, candidate.args)
 
     def launch(

@@ -22,6 +22,7 @@ from seatrial.engines.adapter import (
     merged,
     tokens_of,
 )
+from seatrial.engines.capacity import adapters, placement
 from seatrial.engines.environment import Environment, clean_environ
 from seatrial.engines.settings import Settings
 from seatrial.engines.signatures import Signature
@@ -191,16 +192,8 @@ class Vllm(Adapter):
             "enable_prefix_caching": settings.prefix_cache,
             "enable_prompt_tokens_details": True,
         }
-        if settings.tp > 1:
-            flags["tensor_parallel_size"] = settings.tp
-        if settings.pp > 1:
-            flags["pipeline_parallel_size"] = settings.pp
-        if settings.max_lora_adapters or settings.lora:
-            flags["enable_lora"] = True
-            flags["max_loras"] = max(settings.max_lora_adapters, len(settings.lora))
-            flags["max_lora_rank"] = settings.max_lora_rank
-        if settings.lora:
-            flags["lora_modules"] = [f"{a.name}={a.path}" for a in settings.lora]
+        flags |= placement(settings, tp="tensor_parallel_size", pp="pipeline_parallel_size")
+        flags |= adapters(settings, most="max_loras", given="lora_modules")
         if settings.structured_output_backend:
             flags["structured_outputs_config"] = {"backend": settings.structured_output_backend}
         return merged(flags, candidate.args)
