@@ -94,7 +94,7 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
     for stem in _stems(case):
         for fact, holds in marked(case, stem):
             yield _excluded(case, fact, holds, capability)
-    if (own := _family_specific(case, capability)) is not None:
+    if (own := _family_specific(case, capability) or _sparse(case, capability)) is not None:
         yield own
     gate = engine_floor(case, binary=False)
     if gate is not None and capability < gate.value:
@@ -151,6 +151,22 @@ def _old_torch(fact: Fact) -> bool:
     return any(
         (major, minor) < (2, 7) or (below and (major, minor) == (2, 7))
         for major, minor, below in bounds
+    )
+
+
+def _sparse(case: Case, capability: int) -> Finding | None:
+    """Sparse attention with an indexer (DeepSeek-V3.2, GLM-5 and what follows) has kernels for
+    Hopper and data-centre Blackwell; elsewhere somebody has to have shown it."""
+    keeps = case.model.shape.index_topk if case.model else None
+    if not keeps or capability // 10 in (9, 10) or case.form == "gguf":
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        numbers={"capability": capability, "index_topk": keeps},
+        says=f"sparse attention (the {keeps} best tokens) has kernels for compute 9.0 and 10.0; "
+        f"that {case.engine} {case.version or ''} runs it on {capability / 10:.1f} is not shown",
+        remedy="Hopper or data-centre Blackwell, or a model without sparse attention",
+        probe=case.probe("load_and_kernel"),
     )
 
 

@@ -16,7 +16,7 @@ from seatrial.gate.kernels import kind, method_subjects
     "emulated_precision",
     asks="Does the GPU compute in this precision, or only store it?",
     needs="GPU, checkpoint's precision, fact min_capability X:native",
-    verdicts=("degraded",),
+    verdicts=("degraded", "unknown"),
     remedy="keep it for the memory it saves, do not count on its FLOPs; or another format",
 )
 def emulated_precision(case: Case) -> Finding | None:
@@ -26,6 +26,17 @@ def emulated_precision(case: Case) -> Finding | None:
     native = case.known.get("min_capability", f"{family}:native")
     if native is None or not isinstance(native.value, int) or capability >= native.value:
         return None
+    if (odd := _odd_for_marlin(case)) is not None:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{family} on compute {capability / 10:.1f} needs the weight-only kernel, whose "
+            f"tiles are 128 deep and 64 wide: {odd} is no whole number of them, and what the "
+            "engine then does must be seen",
+            numbers={"native_from": native.value, "capability": capability},
+            facts=[native],
+            remedy="another TP, or an AWQ or GPTQ checkpoint",
+            probe=case.probe("load_and_kernel"),
+        )
     prefer = "an FP8 checkpoint" if family == "nvfp4" and capability >= 89 else "AWQ or GPTQ-Int8"
     return Finding(
         verdict=Verdict.DEGRADED,
@@ -37,6 +48,22 @@ def emulated_precision(case: Case) -> Finding | None:
         remedy=f"do not credit {family} FLOPs; prefer {prefer} unless weight memory binds",
         probe=case.probe("load_and_kernel"),
     )
+
+
+def _odd_for_marlin(case: Case) -> str | None:
+    """A width whose share per rank the weight-only kernel (Marlin: 128 x 64 tiles,
+    vllm marlin_utils.py GPTQ_MARLIN_MIN_THREAD_K and _N) cannot take; null if none is seen."""
+    shape = case.model.shape if case.model else None
+    if case.engine != "vllm" or shape is None or case.quant is None or not case.quant.block:
+        return None  # without blocks of scales the widths are padded
+    cut = 1 if case.set.ep else case.tp
+    widths = [("expert intermediate size", shape.expert_intermediate, cut)]
+    if not shape.experts:
+        widths.append(("intermediate size", shape.intermediate, case.tp))
+    for name, width, ways in widths:
+        if width and width % ways == 0 and (width // ways) % 128:
+            return f"{name} {width} / {ways} = {width // ways}"
+    return None
 
 
 @constraint(
@@ -84,6 +111,15 @@ def _not_on_platform(case: Case) -> Finding | None:
         return _cpu_kernel(case)
     if case.target.vendor != "amd" or case.known.facts is None or quant.scheme == "nvfp4":
         return None
+    gfx = case.target.gpu.gfx if case.target.gpu else None
+    refused = case.known.excludes(f"{quant.scheme.partition('-')[0]}+{gfx}")
+    if refused is not None:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{quant.scheme} on {gfx}: {refused.condition}",
+            facts=[refused],
+            remedy=str(refused.detail.get("remedy") or "a 16-bit checkpoint"),
+        )
     all_of = case.known.facts.all("quantization", layer="rocm")
     listed = {f.subject.replace("_", "-"): f for f in all_of if f.layer == "rocm"}
     names = {n.replace("_", "-") for n in (quant.method, *_aliases(quant.method)[1:])}

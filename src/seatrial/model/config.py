@@ -68,6 +68,7 @@ def shape_of(keys: Keys) -> Shape:
         dense_layers=_dense_layers(keys, layers or 0) if experts else 0,
         draft_layers=keys.integer("num_nextn_predict_layers", "mtp_num_hidden_layers") or 0,
         tied_embeddings=_tied(keys),
+        index_topk=keys.integer("index_topk", high=1 << 24),
     )
 
 

@@ -48,7 +48,7 @@ class CacheGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """Dimensions of the language model (of a multimodal one: its text part); ``vision_heads`` are
-    those of the image encoder."""
+    those of the image encoder, ``index_topk`` the tokens that sparse attention keeps."""
 
     layers: int | None = None
     hidden: int | None = None
@@ -67,6 +67,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     draft_layers: int = 0
     tied_embeddings: bool = False
     vision_heads: int | None = None
+    index_topk: int | None = None
 
 
 class Quantization(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,7 +64,9 @@ def _parse(own: Keys) -> Quantization:
         return _fp8(own, method)
     if method in {"bitsandbytes", "bnb"}:
         four = own.flag("load_in_4bit", "_load_in_4bit")
-        scheme = "bnb-nf4" if four is not False else "bnb-int8"
+        eight = own.flag("load_in_8bit", "_load_in_8bit")
+        four = four if four is not None else not eight  # neither is written: four bits
+        scheme = "bnb-nf4" if four else "bnb-int8"
         return Quantization(
             method="bitsandbytes",
             scheme=scheme,

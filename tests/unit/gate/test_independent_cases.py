@@ -14,7 +14,7 @@ import yaml
 DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
 CASES = {
     name: case
-    for file in ("independent.yaml", "independent-2.yaml", "unseen-3.yaml", "unseen-4.yaml")
+    for file in ("independent.yaml", "independent-2.yaml", "unseen-3.yaml", "unseen-4.yaml", "unseen-5.yaml")
     for name, case in yaml.safe_load((DATA / file).read_text()).items()
 }
 
