@@ -12,8 +12,9 @@ from seatrial.cli.main import run
 from seatrial.engines import schema as of_engines
 from seatrial.lifecycle import schema as of_lifecycle
 from seatrial.probe import schema as of_probe
+from seatrial.trial import schema as of_trial
 
-ALL = [(m, name) for m in (of_engines, of_lifecycle, of_probe) for name in m.DOCUMENTS]
+ALL = [(m, n) for m in (of_engines, of_lifecycle, of_probe, of_trial) for n in m.DOCUMENTS]
 
 
 @pytest.mark.parametrize(("module", "name"), ALL, ids=[name for _, name in ALL])

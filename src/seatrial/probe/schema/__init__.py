@@ -1,4 +1,5 @@
-"""The published JSON schema of ``probe --json`` (``results`` beside it: one report a candidate).
+"""The published JSON schemas of ``probe --json`` (``results`` beside it: one report a candidate)
+and of each result of ``probe --family``.
 
 It is generated from the record (``python -m seatrial.probe.schema`` writes it anew); a test
 checks that it has not drifted.
@@ -11,10 +12,12 @@ from typing import Any
 
 import msgspec
 
+from seatrial.probe.family.record import FamilyReport
 from seatrial.probe.record import ProbeReport
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "probe-1.json": ProbeReport,
+    "family-1.json": FamilyReport,
 }
 
 
