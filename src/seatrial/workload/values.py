@@ -10,13 +10,17 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from seatrial.model.gguf_types import FILE_BITS
 from seatrial.workload.spec import Workload
 
-PRECISIONS = (
+_WORDS = (
     "auto", "bf16", "bfloat16", "fp16", "f16", "float16", "half", "fp32", "f32", "float32", "float",
     "fp8", "fp8_e4m3", "fp8_e5m2", "int8", "int4", "w4a16", "w8a8", "w8a16", "awq", "gptq", "nvfp4",
-    "mxfp4", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0", "q4_1", "q5_0", "q5_1", "q3_k_m", "q2_k",
+    "mxfp4",
 )  # fmt: skip
+PRECISIONS = tuple(dict.fromkeys((*_WORDS, *(name.lower() for name in FILE_BITS))))
+"""Types of weights and of arithmetic, and llama.cpp's file recipes (Q4_K_M and its like)."""
+
 VENDORS = ("nvidia", "amd", "intel", "gaudi", "apple", "cpu")
 CEILINGS = {
     "requires.concurrency": 10_000_000,

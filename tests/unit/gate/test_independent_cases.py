@@ -12,10 +12,9 @@ import pytest
 import yaml
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
+FILES = ("independent.yaml", "independent-2.yaml", *(f"unseen-{n}.yaml" for n in (3, 4, 5)))
 CASES = {
-    name: case
-    for file in ("independent.yaml", "independent-2.yaml", "unseen-3.yaml", "unseen-4.yaml", "unseen-5.yaml")
-    for name, case in yaml.safe_load((DATA / file).read_text()).items()
+    name: case for file in FILES for name, case in yaml.safe_load((DATA / file).read_text()).items()
 }
 
 

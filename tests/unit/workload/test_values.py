@@ -39,6 +39,7 @@ def test_is_an_error(parts: dict[str, Any], said: str) -> None:
     [
         {"model": {"path": "m", "precision": "BF16"}},
         {"model": {"path": "m", "precision": "Q4_K_M"}},
+        {"model": {"path": "m", "precision": "IQ4_XS"}},
         {"hardware": {"gpu": "t4", "driver": "535.161.08"}},
         {"hardware": {"gpu": "mi300x", "driver": "6.4.1"}},
         {"hardware": {"gpu": "h101-80gb"}},
