@@ -100,3 +100,35 @@ def ranged(
         {"data": {"values": [{}]}, "mark": rule, "encoding": {"x": {"datum": baseline}}},
     ]
     return frame(layers, rows, height=130)
+
+
+def scattered(rows: list[Row], *, kinds: list[str], x_title: str, y_title: str) -> dict[str, Any]:
+    """Chart of rows {fitted, observed, kind}, both axes logarithmic; on the line the law holds."""
+    values = [v for v in numbers_of(rows, "fitted", "observed") if v > 0]
+    ends = [{"at": min(values)}, {"at": max(values)}]
+    scale = {"type": "log", "nice": False}
+    colours = [f"var(--chart-{i + 1})" for i in range(len(kinds))]
+    shapes = ["circle", "square", "triangle-up"]
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "point", "size": 18, "opacity": 0.6},
+            "encoding": {
+                "x": {"field": "fitted", "type": "quantitative", "title": x_title, "scale": scale},
+                "y": {"field": "observed", "type": "quantitative", "title": y_title,
+                      "scale": scale, "axis": {"tickCount": 5}},
+                "color": {"field": "kind", "type": "nominal",
+                          "scale": {"domain": kinds, "range": colours}},
+                "shape": {"field": "kind", "type": "nominal",
+                          "scale": {"domain": kinds, "range": shapes[: len(kinds)]}},
+            },
+        },
+        {
+            "data": {"values": ends},
+            "mark": {"type": "line", "color": "var(--chart-soft)", "strokeDash": [4, 3]},
+            "encoding": {
+                "x": {"field": "at", "type": "quantitative"},
+                "y": {"field": "at", "type": "quantitative"},
+            },
+        },
+    ]  # fmt: skip
+    return frame(layers, rows, height=240)

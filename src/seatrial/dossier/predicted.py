@@ -11,15 +11,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from seatrial.charts import Column, Figure, Row, without_rows
 from seatrial.charts.batches import batches
-from seatrial.charts.foretold import foretold, ranged
+from seatrial.charts.foretold import foretold, ranged, scattered
 from seatrial.core.errors import MeasurementInvalid, PrerequisiteError, UsageError
 from seatrial.dossier.words import Words
 from seatrial.fit.cost import StepCost
+from seatrial.fit.regress import Fit
+from seatrial.fit.steps import step_table
 from seatrial.sim.bottleneck import Bottleneck, bottleneck, reasons
-from seatrial.sim.cells import load_of, measured_cells
+from seatrial.sim.cells import Measured, load_of, measured_cells
 from seatrial.sim.frozen import Scored, scored
 from seatrial.sim.load import Load
 from seatrial.sim.policy import Limits, Policy
@@ -32,6 +35,8 @@ CURVES = ("ttft_ms.p99", "tpot_ms.mean", "e2e_ms.p99", "output_tokens_per_s")
 SPANS = 1200
 """Spans of equal batches that the timeline shows; of a longer one the beginning."""
 UNLIMITED = 1 << 20
+RESIDUALS = 400
+"""Steps drawn against the law, evenly taken."""
 
 
 class ForetoldCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,15 +173,59 @@ def _simulate(folder: Path, name: str, t: Words) -> tuple[Simulated, list[Figure
     cells, left_out = measured_cells(folder, name)
     if not cells:
         raise PrerequisiteError(left_out[0], remedy="measure a cell that is whole")
-    cell = cells[-1]
-    return simulation(
+    cell, law = cells[-1], fit_cells(cells)
+    simulated, figures = simulation(
         load_of(cell.observed),
         cell.policy,
         cell.limits,
-        fit_cells(cells).cost,
+        law.cost,
         candidate=name,
         basis=f"calibrated on {len(cells)} cells",
         t=t,
+    )
+    return simulated, [*figures, _residuals(cells, law, t)]
+
+
+def _residuals(cells: list[Measured], law: Fit, t: Words) -> Figure:
+    """Observed against fitted duration of the steps behind the law, by what was in the batch."""
+    kinds = [t(f"predicted.residuals.{key}") for key in ("decode", "prompts", "idle")]
+    coefficients = np.array(msgspec.structs.astuple(law.cost))
+    rows: list[Row] = []
+    for cell in cells:
+        table = step_table(cell.observed, max_seqs=cell.limits.max_seqs)
+        fitted = table.design() @ coefficients * 1e3
+        kind = np.where(table.decode == 0, 2, np.where(table.prefill > 0, 1, 0))
+        every = max(table.n * len(cells) // RESIDUALS, 1)
+        rows += [
+            {
+                "start": cell.start,
+                "fitted": round(float(fitted[i]), 3),
+                "observed": round(float(table.seconds[i] * 1e3), 3),
+                "kind": kinds[kind[i]],
+            }
+            for i in range(0, table.n, every)
+            if table.seconds[i] > 0
+        ]
+    spec = scattered(
+        rows,
+        kinds=kinds,
+        x_title=t("predicted.residuals.fitted"),
+        y_title=t("predicted.residuals.observed"),
+    )
+    return Figure(
+        id="fit-residuals",
+        title=t("predicted.residuals.title"),
+        says=t("predicted.residuals.says", rows=f"{law.rows:,}", residual=f"{law.residual:.0%}"),
+        basis="predicted",
+        columns=[
+            Column(key="start", title=t("predicted.column.start")),
+            Column(key="fitted", title=t("predicted.residuals.fitted")),
+            Column(key="observed", title=t("predicted.residuals.observed")),
+            Column(key="kind", title=t("predicted.residuals.kind")),
+        ],
+        rows=rows,
+        spec=without_rows(spec),
+        sql="",
     )
 
 
