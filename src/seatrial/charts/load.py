@@ -12,6 +12,8 @@ from seatrial.charts.distribution import numbers_of, series, value_scale
 from seatrial.charts.figure import Row
 from seatrial.charts.theme import frame
 
+_AS_LINE = {"symbolSize": 220, "symbolType": "stroke", "symbolStrokeWidth": 2}
+
 
 def against_load(
     rows: list[Row],
@@ -34,10 +36,14 @@ def against_load(
         "scale": {"type": "symlog", "constant": 1, "nice": False},
     }
     y = {"type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 5}}
+    worst = series(candidates)
+    # with points on it a line would be a blot in the legend
+    worst["color"] = {**worst["color"], "legend": _AS_LINE}
+    worst["strokeDash"] = {**worst["strokeDash"], "legend": _AS_LINE}
     layers: list[dict[str, Any]] = [
         {
             "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 34}},
-            "encoding": {"x": x, "y": {**y, "field": "p95"}, **series(candidates)},
+            "encoding": {"x": x, "y": {**y, "field": "p95"}, **worst},
         },
         {
             "mark": {"type": "line", "strokeWidth": 0.9, "opacity": 0.6},

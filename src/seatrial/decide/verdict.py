@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -115,11 +116,22 @@ def _nobody_left(
     )
 
 
+def _invalid(reasons: Sequence[str]) -> str:
+    """Why cells are not valid, each kind of reason once: they differ in their numbers alone."""
+    kinds: dict[str, list[str]] = {}
+    for reason in reasons:
+        kinds.setdefault(re.sub(r"\d+(\.\d+)?", "#", reason), []).append(reason)
+    return "; ".join(
+        said[0] + (f" (and {len(said) - 1} more like it)" if len(said) > 1 else "")
+        for said in kinds.values()
+    )
+
+
 def _unmeasured(case: Case, names: Sequence[str]) -> Verdict:
     cells, reasons = [], []
     for name in names:
         tried = [c for c in case.all_cells if c.candidate == name]
-        because = "; ".join(dict.fromkeys(r for c in tried for r in c.invalid_because))
+        because = _invalid([reason for cell in tried for reason in cell.invalid_because])
         why = f"{name} passed the gate and has no valid cell" + (f": {because}" if because else "")
         reasons.append(why + "; nothing is chosen while a survivor is unmeasured")
         cells.append(EvidenceCell(candidate=name, starts=case.plan.starts, why=why))

@@ -27,6 +27,7 @@ class Dossiers:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], tuple[Any, Dossier]] = OrderedDict()
+        self._pages: dict[tuple[str, str], tuple[Dossier, str]] = {}
         self._lock = Lock()
 
     def get(self, folder: Path, lang: str) -> Dossier:
@@ -41,8 +42,22 @@ class Dossiers:
             self._kept[place] = (key, made)
             self._kept.move_to_end(place)
             while len(self._kept) > KEPT_DOSSIERS:
-                self._kept.popitem(last=False)
+                gone, _ = self._kept.popitem(last=False)
+                self._pages.pop(gone, None)
         return made
+
+    def page(self, folder: Path, lang: str) -> str:
+        """The same as a page; drawn anew only when the dossier is another one."""
+        made, place = self.get(folder, lang), (str(folder), lang)
+        with self._lock:
+            drawn = self._pages.get(place)
+        if drawn is not None and drawn[0] is made:
+            return drawn[1]
+        text = page(made)
+        with self._lock:
+            if place in self._kept:
+                self._pages[place] = (made, text)
+        return text
 
 
 class Views:
@@ -92,7 +107,7 @@ class Views:
 
     def dossier_page(self, name: str, lang: str) -> str:
         """The same as a page."""
-        return page(self.dossier(name, lang))
+        return self.dossiers.page(self.trial_folder(name), lang)
 
     def fingerprint(self, name: str) -> dict[str, Any]:
         """fingerprint.json of a trial.

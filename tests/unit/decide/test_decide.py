@@ -259,3 +259,10 @@ def test_an_engine_alone_never_satisfies_the_platform(make_trial: Any) -> None:
     assert needs["metrics"].provided is True
     assert "no latency histograms" in needs["metrics"].says
     assert set(needs) == {"canary", "tenant_isolation", "metrics"}
+
+
+def test_reasons_that_differ_in_their_numbers_are_told_once() -> None:
+    from seatrial.decide.verdict import _invalid
+
+    said = _invalid(["lateness 41.2 ms", "others used 76%", "others used 79%", "others used 8%"])
+    assert said == "lateness 41.2 ms; others used 76% (and 2 more like it)"

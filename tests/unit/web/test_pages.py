@@ -16,6 +16,7 @@ import pytest
 from seatrial.dossier import build
 from seatrial.web import create_app, trials
 from seatrial.web.app import STATIC, stream
+from seatrial.web.views import Views
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,23 @@ def test_the_dossier_served_is_the_dossier_written(
     again = ask(app, "/trials/made-up-regression/dossier.json").json()
     kept = json.loads((root / "made-up-regression" / "dossier.json").read_bytes())
     assert again["figures"] == kept["figures"]
+
+
+def test_a_page_is_drawn_once_and_anew_when_an_artefact_changes(
+    tmp_path: Path, make_trial: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_trial(tmp_path / "t", "none_feasible")
+    drawn: list[str] = []
+    monkeypatch.setattr("seatrial.web.views.page", lambda d: drawn.append(d.trial) or d.trial)
+    views = Views(tmp_path)
+    for _ in range(3):
+        assert views.dossier_page("t", "en") == "made-up-none_feasible"
+    assert len(drawn) == 1
+    (folder / "quality").mkdir(exist_ok=True)
+    (folder / "quality" / "x.json").write_text("{}")
+    views.dossier_page("t", "en")
+    views.dossier_page("t", "zh")
+    assert len(drawn) == 3
 
 
 def test_live_charts_draw_from_the_rows_of_the_dossier(app: Any, ask: Callable[..., Any]) -> None:

@@ -11,6 +11,13 @@ from seatrial.decide.deploy.order import PORT, Order, pin_note
 _PROBE_S = 5
 
 
+class _Plain(yaml.SafeDumper):
+    """Labels that stand in two places are written in both: no anchors to follow."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 def kubernetes(order: Order) -> str:
     """Deployment and Service: start-up, readiness and liveness probes, drain, no overlap of GPUs.
 
@@ -113,5 +120,5 @@ def _dump(order: Order, *documents: dict[str, Any]) -> str:
     head = f"# {order.candidate} for {order.workload}: {pin_note(order)}\n"
     head += "# the claim 'models' must hold the measured weights (see the annotation)\n"
     return head + "---\n".join(
-        yaml.safe_dump(document, sort_keys=False, width=100) for document in documents
+        yaml.dump(document, Dumper=_Plain, sort_keys=False, width=100) for document in documents
     )
