@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from seatrial.cli.console import Console
 
-app = App(name="import", help="Read results of AIPerf, GuideLLM, vllm bench, SGLang's bench.")
+app = App(name="import", help="Read results of AIPerf, GuideLLM, vllm bench, SGLang's bench, BLIS.")
 
 
 @app.default

@@ -1,8 +1,9 @@
 """What can be said with another tool's result: numbers, their definitions, and what is missing.
 
 Grades, best first: ``cell`` (ours: records, telemetry, self-judgement), ``records`` (per request,
-by another client whose own error is unknown), ``aggregate`` (summary numbers alone). Evidence of
-a lower grade may order trials; it decides nothing.
+by another client whose own error is unknown), ``aggregate`` (summary numbers alone),
+``simulated`` (another tool's prediction). Evidence of a lower grade may order trials; it decides
+nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Another tool's result.
 
     Attributes:
-        grade: records or aggregate.
+        grade: records, aggregate or simulated.
         requests: counts as far as told (offered, completed, failed, cancelled).
         load: what the tool says of the load.
         missing: what it did not record, in words.

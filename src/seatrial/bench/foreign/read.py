@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from seatrial.bench.foreign import aiperf, flat, guidellm
+from seatrial.bench.foreign import aiperf, blis, flat, guidellm
 from seatrial.bench.foreign.evidence import Evidence
 from seatrial.core.errors import UsageError
 from seatrial.core.ids import sha256_bytes
@@ -16,7 +16,7 @@ MAX_BYTES = 512 << 20
 
 
 def read(path: Path) -> list[Evidence]:
-    """Evidence in a result file of AIPerf, GuideLLM, vLLM's or SGLang's bench.
+    """Evidence in a result file of AIPerf, GuideLLM, vLLM's or SGLang's bench, or BLIS.
 
     Raises:
         UsageError: it cannot be read, or is none of these.
@@ -40,7 +40,7 @@ def read(path: Path) -> list[Evidence]:
     found = _evidence(rows, path.name, sha256_bytes(data))
     if not found:
         raise UsageError(
-            "this is no result of AIPerf, GuideLLM, vllm bench or SGLang's bench",
+            "this is no result of AIPerf, GuideLLM, vllm bench, SGLang's bench or BLIS",
             where=path.name,
             remedy="give profile_export.jsonl, profile_export_aiperf.json, benchmarks.json, "
             "or the JSON that vllm bench serve or sglang bench_serving saved",
@@ -80,6 +80,8 @@ def _evidence(rows: list[dict[str, Any]], name: str, sha256: str) -> list[Eviden
         return guidellm.read(first, name, sha256)
     if isinstance(first.get("time_to_first_token"), dict) or "input_config" in first:
         return [aiperf.read_aggregate(first, name, sha256)]
+    if blis.is_blis(first):
+        return [blis.read(row, name, sha256) for row in rows if blis.is_blis(row)]
     if "mean_ttft_ms" in first:
         tool = "sglang bench" if "mean_e2e_latency_ms" in first else "vllm bench"
         return [flat.read(row, tool, name, sha256) for row in rows if "mean_ttft_ms" in row]
