@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from seatrial.bench.lora import Adapters, adapters_for
 from seatrial.bench.replay import Replay
 from seatrial.bench.style import Caller
 from seatrial.core.seeds import stream
@@ -120,10 +121,12 @@ def prepare(
             f"{short} requests are shorter than template and one word ({smallest} tokens)"
         )
         columns["input_tokens"] = np.maximum(inputs, smallest)
+    lora = adapters_for(table, caller.engine)
+    assumptions += lora.assumptions
     bodies = (
-        _conversations(table, caller, maker, columns)
+        _conversations(table, caller, maker, columns, lora)
         if sessions
-        else _singles(table, caller, maker, columns)
+        else _singles(table, caller, maker, columns, lora)
     )
     return Prepared(plan=planned(bodies, n, **columns), lexicon=lexicon, assumptions=assumptions)
 
@@ -198,7 +201,14 @@ def _lengths(
     return least
 
 
-def _body(caller: Caller, messages: Any, outputs: int, table: RequestTable, index: int) -> bytes:
+def _body(
+    caller: Caller,
+    messages: Any,
+    outputs: int,
+    table: RequestTable,
+    index: int,
+    lora: Adapters,
+) -> bytes:
     streams, fields = features_of(table, index) if table.features else (True, {})
     style = caller.style
     if fields and caller.route == "chat":
@@ -212,19 +222,23 @@ def _body(caller: Caller, messages: Any, outputs: int, table: RequestTable, inde
         caller.sampling,
         style,
         stream=streams,
-        features=fields,
+        features={**fields, **lora.of(index)},
     )
 
 
 def _singles(
-    table: RequestTable, caller: Caller, maker: PromptMaker, columns: dict[str, np.ndarray]
+    table: RequestTable,
+    caller: Caller,
+    maker: PromptMaker,
+    columns: dict[str, np.ndarray],
+    lora: Adapters,
 ) -> Iterator[bytes]:
     inputs, outputs = columns["input_tokens"], columns["output_tokens"]
     size = table.blocks.block_tokens if table.blocks is not None else 0
     for i in range(table.n):
         text = maker.prompt(i, int(inputs[i]), block_slice(table.blocks, i), size)
         messages: Any = text if caller.route == "completions" else [_user(text)]
-        yield _body(caller, messages, int(outputs[i]), table, i)
+        yield _body(caller, messages, int(outputs[i]), table, i, lora)
 
 
 def _user(text: str) -> dict[str, str]:
@@ -236,7 +250,11 @@ def _assistant(text: str) -> dict[str, str]:
 
 
 def _conversations(
-    table: RequestTable, caller: Caller, maker: PromptMaker, columns: dict[str, np.ndarray]
+    table: RequestTable,
+    caller: Caller,
+    maker: PromptMaker,
+    columns: dict[str, np.ndarray],
+    lora: Adapters,
 ) -> Iterator[bytes]:
     """Each body holds the whole conversation; answers are marks that the driver fills in."""
     inputs, outputs, session = (columns[k] for k in ("input_tokens", "output_tokens", "session"))
@@ -255,7 +273,7 @@ def _conversations(
             messages = [*history, _user(text)]
         else:  # the conversation's start, or a turn whose history was cut
             messages = [_user(maker.prompt(i, wanted, block_slice(table.blocks, i), size))]
-        yield _body(caller, messages, int(outputs[i]), table, i)
+        yield _body(caller, messages, int(outputs[i]), table, i, lora)
         mark = ANSWER_MARK.format(turn=answered.get(number, 0))
         answered[number] = answered.get(number, 0) + 1
         told[number] = ([*messages, _assistant(mark)], wanted + int(outputs[i]))

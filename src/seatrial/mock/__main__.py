@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--per-token", action="store_true")
     parser.add_argument("--single-use", action="store_true")
     parser.add_argument("--usage", choices=("true", "none", "constant"), default="true")
+    parser.add_argument("--adapter", action="append", default=[])
     parser.add_argument("--no-tokenize", action="store_true")
     parser.add_argument("--tls-cert", type=Path)
     parser.add_argument("--tls-key", type=Path)
@@ -92,6 +93,7 @@ def options_from(args: argparse.Namespace) -> Options:
         per_token=args.per_token,
         single_use=args.single_use,
         usage=args.usage,
+        adapters=args.adapter,
     )
 
 

@@ -36,6 +36,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         reasoning_tokens: how many first tokens of each answer are reasoning.
         single_use: the connection is closed after each stream (cpp-httplib does so).
         context_tokens: prompt and output together; longer requests get 400.
+        adapters: names of LoRA adapters that it lists beside the model.
         usage: "true", "none" (no answer counts tokens), or "constant" (prompts count as one).
     """
 
@@ -51,6 +52,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     per_token: bool = False
     single_use: bool = False
     usage: str = "true"
+    adapters: list[str] = []
 
 
 class MockApp:
@@ -69,7 +71,7 @@ class MockApp:
         self.totals = {"prompt": 0, "generation": 0, "cached": 0, "ttft_ns": 0, "first": 0}
         self._get: dict[str, Any] = {
             "/health": lambda: {"status": "ok"},
-            "/v1/models": lambda: {"object": "list", "data": [self._model()]},
+            "/v1/models": lambda: {"object": "list", "data": self._models()},
             options.dialect.info_route: self._effective,
             **{path: partial(dict, page) for path, page in options.dialect.pages.items()},
         }
@@ -97,13 +99,16 @@ class MockApp:
         else:
             channel.answer_json({"error": {"message": "no such route"}}, 404)
 
-    def _model(self) -> dict[str, Any]:
-        return {
+    def _models(self) -> list[dict[str, Any]]:
+        """The model, and its adapters as vLLM lists them: each names its parent."""
+        base = {
             "id": self.options.model,
             "object": "model",
             "owned_by": "seatrial-mock",
             "max_model_len": self.options.context_tokens,
         }
+        above = {"parent": self.options.model}
+        return [base, *({**base, **above, "id": name} for name in self.options.adapters)]
 
     def _effective(self) -> dict[str, Any]:
         law = msgspec.to_builtins(self.options.law)
