@@ -114,12 +114,13 @@ def row(
     return cells
 
 
-def facts_of(file: FactFile) -> list[Fact]:
-    """The document's rows as facts, in its order."""
+def facts_of(file: FactFile, only: str | None = None) -> list[Fact]:
+    """The document's rows as facts, in its order; ``only`` those of one predicate."""
     expires = expiry(file.verified_on)
     sources: dict[tuple[int, int | None], Source] = {}
     facts = []
-    for predicate, rows in file.rows.items():
+    chosen = file.rows.items() if only is None else [(only, file.rows.get(only, []))]
+    for predicate, rows in chosen:
         for cells in rows:
             subject, value, member, line = cells[:4]
             state, condition, layer, detail = [*cells[4:], *_DEFAULTS[len(cells) - 4 :]]

@@ -41,6 +41,9 @@ ONE_VALUE = frozenset(
 )
 """Predicates of which a subject has one value: two different ones are a contradiction."""
 
+OWNED = {"min_capability": "quantization", "act_dtypes": "quantization"}
+"""Predicates that are a property of a subject of another predicate."""
+
 
 class FactSet:
     """The facts that hold for one engine at one version.
@@ -79,6 +82,7 @@ class FactSet:
         by_hand = [d for d in documented if _holds(d, version)]
         self._documented = [*(past.rows if past else ()), *by_hand]
         self._companions = list(companions)
+        self._tables: dict[str, dict[str, list[Fact]]] = {}
 
     @cached_property
     def facts(self) -> list[Fact]:
@@ -88,20 +92,27 @@ class FactSet:
         CUDA targets of the kernel wheel that this version pins are its own; their ids name the
         wheel.
         """
-        read = facts_of(self.file) if self.file else []
+        return self._made(None)
+
+    def _made(self, predicate: str | None) -> list[Fact]:
+        """The facts of one predicate, or of all."""
+        read = facts_of(self.file, predicate) if self.file else []
         if self.past is not None and "architecture" in self.past.predicates:
             read = [f for f in read if f.predicate != "architecture"]  # of an older version
-        for companion in self._companions:
-            read += [f for f in companion.facts if f.predicate == "cuda_targets"]
-        by_hand = [documented_fact(self.engine, self.version, d) for d in self._documented]
+        for companion in self._companions if predicate in (None, "cuda_targets") else ():
+            read += companion.all("cuda_targets")
+        wanted = [d for d in self._documented if predicate in (None, d.predicate)]
+        by_hand = [documented_fact(self.engine, self.version, d) for d in wanted]
         return list({fact.id: fact for fact in reversed(read + by_hand)}.values())[::-1]
 
-    @cached_property
-    def _by_subject(self) -> dict[tuple[str, str], list[Fact]]:
-        table: dict[tuple[str, str], list[Fact]] = {}
-        for fact in self.facts:
-            table.setdefault((fact.predicate, fact.subject), []).append(fact)
-        return table
+    def _table(self, predicate: str) -> dict[str, list[Fact]]:
+        """Subject -> facts of one predicate, made when somebody asks for it."""
+        if predicate not in self._tables:
+            table: dict[str, list[Fact]] = {}
+            for fact in self._made(predicate):
+                table.setdefault(fact.subject, []).append(fact)
+            self._tables[predicate] = table
+        return self._tables[predicate]
 
     @cached_property
     def _by_id(self) -> dict[str, Fact]:
@@ -112,7 +123,7 @@ class FactSet:
 
         ``layer`` is a part of the engine or a platform other than CUDA; it leaves out others.
         """
-        found = self._by_subject.get((predicate, subject), [])
+        found = self._table(predicate).get(subject, [])
         return sorted(
             (f for f in found if _on_layer(f, layer)),
             key=lambda f: (-f.rank, f.condition is not None),
@@ -134,7 +145,8 @@ class FactSet:
 
     def all(self, predicate: str, *, layer: str | None = None) -> list[Fact]:
         """Every fact with this predicate."""
-        return [f for f in self.facts if f.predicate == predicate and _on_layer(f, layer)]
+        found = (f for facts in self._table(predicate).values() for f in facts)
+        return [f for f in found if _on_layer(f, layer)]
 
     def subjects(self, predicate: str, *, layer: str | None = None) -> set[str]:
         """The subjects that have this predicate."""
@@ -152,7 +164,8 @@ class FactSet:
         """
         if any(s.predicate == predicate for s in self.stale):
             return False
-        return any(f.predicate == predicate and f.state != "documented" for f in self.facts)
+        found = (f for facts in self._table(predicate).values() for f in facts)
+        return any(f.state != "documented" for f in found)
 
     def find(self, fact_id: str) -> Fact | None:
         """The fact with this id."""
@@ -179,9 +192,13 @@ class FactSet:
     def absent(self, predicate: str, subject: str, *, layer: str | None = None) -> Fact:
         """The fact that a subject is in none of the tables that were read for a predicate.
 
-        Unresolved, not extracted, where no table was read: then nobody knows.
+        Unresolved, not extracted, where no table was read: then nobody knows. The same where the
+        predicate is a property of a method that the registry does hold: it was not found, which
+        is no proof that there is none.
         """
-        known = self.knows(predicate)
+        owner = OWNED.get(predicate)
+        owned = owner is not None and self.get(owner, subject, layer=layer) is not None
+        known = self.knows(predicate) and not owned
         example = next((f for f in self.facts if f.predicate == predicate), None)
         day = self.file.verified_on if self.file else ""
         return Fact(
@@ -198,7 +215,7 @@ class FactSet:
             extractor=self.file.extractor if self.file else "hand",
             verified_on=day,
             expires=expiry(day) if day else "",
-            detail={"why": "in none of the tables" if known else "no table was read"},
+            detail={"why": _why(known, owner if owned else None)},
         )
 
     def conflicts(self) -> list[list[Fact]]:
@@ -272,6 +289,12 @@ def _on_layer(fact: Fact, layer: str | None) -> bool:
     if layer is None:
         return fact.layer not in PLATFORM_LAYERS
     return fact.layer is None or fact.layer == layer
+
+
+def _why(known: bool, owner: str | None) -> str:
+    if owner:
+        return f"its {owner} is known, this property of it was not found"
+    return "in none of the tables" if known else "no table was read"
 
 
 def _table_of(fact: Fact) -> Source:

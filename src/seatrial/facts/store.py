@@ -55,6 +55,7 @@ class FactStore:
         self._places: dict[str, dict[str, str | Path]] = {}
         self._sets: dict[tuple[str, str], FactSet] = {}
         self._documents: dict[str, list[Documented]] = {}
+        self._by_hand: dict[tuple[str, str], list[Fact]] = {}
         self._histories: dict[str, history.History | None] = {}
         self._archive: zipfile.ZipFile | None = None
         self._index()
@@ -182,11 +183,14 @@ class FactStore:
     def documented(self, engine: str, predicate: str) -> list[Fact]:
         """Every hand-entered fact of an engine, whichever versions it holds for, each as of the
         first version it holds for (so that its id resolves)."""
-        return [
-            documented_fact(engine, d.since or "0", d)
-            for d in self._documented(engine)
-            if d.predicate == predicate
-        ]
+        key = (engine, predicate)
+        if key not in self._by_hand:
+            self._by_hand[key] = [
+                documented_fact(engine, d.since or "0", d)
+                for d in self._documented(engine)
+                if d.predicate == predicate
+            ]
+        return self._by_hand[key]
 
     def resolve(self, fact_id: str) -> Fact | None:
         """The fact with this id, from whichever engine and version it names."""

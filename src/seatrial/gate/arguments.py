@@ -54,7 +54,7 @@ def version_unread(case: Case) -> Finding | None:
 )
 def flag_unknown(case: Case) -> Iterator[Finding]:
     yield from _senseless_counts(case)
-    if not case.known.exact or not case.known.complete("flag"):
+    if not case.candidate.args or not case.known.exact or not case.known.complete("flag"):
         return
     names = {
         _plain(name)
