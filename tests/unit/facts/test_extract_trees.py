@@ -297,3 +297,30 @@ def test_tensorrt_llm_stub_and_both_shapes_of_a_tree(findings_of, by_subject):
     old = "tensorrt_llm/_torch/models/modeling_b.py"
     before = findings_of({old: '@register_auto_model("BForCausalLM")\nclass B: ...\n'})
     tensorrt_llm.architectures(before, [old])
+
+
+def test_lmdeploy_defaults_that_are_parameters(findings_of, by_subject):
+    helper = """
+class ArgumentHelper:
+    @staticmethod
+    def quant_policy(parser, default: int = 0):
+        def parse(x):
+            return int(x)
+        return parser.add_argument('--quant-policy', type=parse, default=default)
+
+    @staticmethod
+    def session_len(parser, default: int = None):
+        return parser.add_argument('--session-len', default=default)
+
+    @staticmethod
+    def dtype(parser, default: str = 'auto'):
+        return parser.add_argument('--dtype', default=default)
+"""
+    serve = "A.quant_policy(g)\nA.session_len(g)\nA.dtype(g, default='bfloat16')\n"
+    files = {"lmdeploy/cli/utils.py": helper, "lmdeploy/cli/serve.py": serve}
+    findings = findings_of(files, "lmdeploy", "0.14.0")
+    lmdeploy.add_argparse(findings, "lmdeploy/cli/utils.py", ["lmdeploy/cli/serve.py"])
+    facts = {name: fact for (_, name), [fact] in by_subject(findings).items()}
+    assert facts["--quant-policy"].value == 0
+    assert (facts["--session-len"].value, facts["--session-len"].state) == (None, "extracted")
+    assert (facts["--dtype"].value, facts["--dtype"].state) == (None, "unresolved")

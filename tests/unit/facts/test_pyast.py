@@ -89,3 +89,13 @@ def test_nothing_is_run(tmp_path):
     module = Module("x.py", f"import pathlib\npathlib.Path({str(mark)!r}).touch()\nA=1".encode())
     assert value(module, "A") == 1
     assert not mark.exists()
+
+
+def test_a_name_that_an_import_binds_later_is_the_imported_one():
+    module = Module(
+        "m.py",
+        b"Config = Dummy\nfrom .real import Config\nTABLE = {'a': Config}\n"
+        b"try:\n    from .fast import Kernel\nexcept ImportError:\n    Kernel = Slow\n",
+    )
+    assert value(module, "TABLE") == {"a": "Config"}
+    assert value(module, "Kernel") == "Slow"

@@ -125,6 +125,13 @@ def test_documented_facts_follow_their_range(store):
     assert store.engine("vllm", "0.20.0").get("min_capability", "engine").value == 75
 
 
+def test_a_known_method_without_a_read_capability_is_open_not_absent(store):
+    """OLD holds gguf in its registry and reads a capability of awq alone."""
+    facts = store.engine("vllm", "0.23.0")
+    assert facts.absent("min_capability", "gguf").state == "unresolved"
+    assert facts.absent("min_capability", "no-such-method").state == "extracted"
+
+
 def test_absence_is_a_finding_only_where_the_table_was_read(store, tmp_path):
     facts = store.engine("vllm", "0.24.0")
     absent = facts.architecture("T5ForConditionalGeneration")

@@ -3,13 +3,15 @@
 Three shapes: ``add_argument("--x", default=..., choices=...)``; ``add_argument("--x",
 **kwargs["field"])`` where ``kwargs = get_kwargs(Config)`` (vLLM), resolved to the dataclass field;
 and fields of a class that is a whole command line (vLLM's server flags, SGLang). A default that
-names a field (``EngineArgs.seed``) is that field's. One that is computed is kept as text and the
-fact is ``unresolved``: the flag is there, its default is not known from the text.
+names a field (``EngineArgs.seed``) is that field's; one that names a parameter of the function
+that adds the flag is the parameter's default, unless a caller gives another. One that is computed
+is kept as text and the fact is ``unresolved``: the flag is there, its default is not known.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from seatrial.facts.extract.classes import find_class, lineage
@@ -48,18 +50,56 @@ class Fields:
         return self._cache[cls]
 
 
-def add_argparse(findings: Findings, path: str) -> None:
-    """Facts ``flag`` of every ``add_argument`` call in one file."""
+def add_argparse(findings: Findings, path: str, callers: Sequence[str] = ()) -> None:
+    """Facts ``flag`` of every ``add_argument`` call in one file.
+
+    ``callers``: files whose calls of this file's functions may give another default.
+    """
     module = findings.source.module(path)
     if module is None:
         return
+    parameters = _parameters(module, _given(findings, callers))
     tables = _kwargs_tables(module)
     fields = Fields(findings, module)
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call) and text_of(node.func).endswith(".add_argument"):
             names = _names(module, node)
             if names:
+                node = _bound(node, parameters.get(id(node), {}))
                 _add(findings, module, node, names, tables, fields)
+
+
+def _parameters(module: Module, given: set[str]) -> dict[int, dict[str, ast.expr]]:
+    """id of a call -> parameters, with their defaults, of the function that it stands in."""
+    found: dict[int, dict[str, ast.expr]] = {}
+    for function in ast.walk(module.tree):  # outer before inner, so that the nearest one wins
+        if not isinstance(function, ast.FunctionDef) or function.name in given:
+            continue
+        names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+        defaults = function.args.defaults
+        bound = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        for node in ast.walk(function) if bound else ():
+            if isinstance(node, ast.Call):
+                found[id(node)] = bound
+    return found
+
+
+def _given(findings: Findings, callers: Sequence[str]) -> set[str]:
+    """Functions that are called somewhere with more than the parser."""
+    modules = [m for m in map(findings.source.module, callers) if m is not None]
+    calls = [n for m in modules for n in ast.walk(m.tree) if isinstance(n, ast.Call)]
+    return {text_of(c.func).rpartition(".")[2] for c in calls if c.keywords or len(c.args) > 1}
+
+
+def _bound(call: ast.Call, parameters: dict[str, ast.expr]) -> ast.Call:
+    """The call with a default that names a parameter replaced by the parameter's own."""
+    keywords = [
+        ast.keyword(k.arg, parameters[k.value.id])
+        if k.arg == "default" and isinstance(k.value, ast.Name) and k.value.id in parameters
+        else k
+        for k in call.keywords
+    ]
+    return ast.copy_location(ast.Call(call.func, call.args, keywords), call)
 
 
 def _kwargs_tables(module: Module) -> dict[str, str]:

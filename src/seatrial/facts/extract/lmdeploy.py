@@ -77,7 +77,7 @@ def surface(findings: Findings) -> None:
 
     def flags() -> None:
         for path in cli:
-            add_argparse(findings, path)
+            add_argparse(findings, path, callers=cli[1:])
 
     findings.step(
         "flag",

@@ -50,9 +50,17 @@ class Module:
 
     @cached_property
     def assigned(self) -> dict[str, ast.expr]:
-        """Names bound at module level (also below ``if`` and ``try``) -> the last expression."""
+        """Names bound at module level (also below ``if`` and ``try``) -> the last expression.
+
+        A name that an import or a class binds later is no longer the expression's.
+        """
         found: dict[str, ast.expr] = {}
         for node in statements(self.tree.body):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    found.pop(alias.asname or alias.name, None)
+            elif isinstance(node, ast.ClassDef):
+                found.pop(node.name, None)
             for name, value in _bindings(node):
                 found[name] = value
         return found
