@@ -132,6 +132,7 @@ def tune(
     from seatrial.cli.tuned import show
     from seatrial.hardware import detect
     from seatrial.trial.folder import TrialFolder
+    from seatrial.trial.manifest import renew_manifest
     from seatrial.trial.pipeline import described
     from seatrial.trial.tuning import Tuner
     from seatrial.workload import load
@@ -159,7 +160,9 @@ def tune(
             progress=console.progress,
         )
         found = [c for c in startable(loaded, console, candidate) if not c.spec.endpoint]
-        return show(console, tuner.run(found, confirm=confirm), folder.file("tuning"))
+        tuning = tuner.run(found, confirm=confirm)
+        renew_manifest(folder.path)
+    return show(console, tuning, folder.file("tuning"))
 
 
 @app.command

@@ -23,6 +23,7 @@ def families(
     from seatrial.probe.family import run
     from seatrial.store import write
     from seatrial.trial.folder import TrialFolder
+    from seatrial.trial.manifest import renew_manifest
     from seatrial.workload import load
 
     loaded = load(workload)
@@ -50,6 +51,7 @@ def families(
                 )
                 write(place / f"{one.id}.{family.family}.json", report)
                 reports.append(report)
+        renew_manifest(folder.path)
     return _show(console, reports, place)
 
 

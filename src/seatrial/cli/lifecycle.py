@@ -56,6 +56,7 @@ def lifecycle(
     from seatrial.lifecycle import run
     from seatrial.store import write
     from seatrial.trial.folder import TrialFolder
+    from seatrial.trial.manifest import renew_manifest
     from seatrial.workload import load
 
     console = Console(as_json=json, quiet=quiet)
@@ -85,6 +86,7 @@ def lifecycle(
             )
             write(place / f"{one.id}.json", report)
             reports.append(report)
+        renew_manifest(folder.path)
     return _show(console, reports, folder.file("lifecycle"))
 
 

@@ -100,6 +100,7 @@ def _candidates(
     from seatrial.engines import settings_for, start
     from seatrial.store import write
     from seatrial.trial.folder import TrialFolder
+    from seatrial.trial.manifest import renew_manifest
     from seatrial.workload import load
 
     loaded = load(workload)
@@ -121,6 +122,7 @@ def _candidates(
                 ) as live:
                     reports.append(_ask(live, loaded.spec, one.id, only, console))
             write(folder.file("probes") / f"{one.id}.json", reports[-1])
+        renew_manifest(folder.path)
     return _show(console, reports, folder.file("probes"))
 
 

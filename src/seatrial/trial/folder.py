@@ -18,7 +18,7 @@ from seatrial.core.ids import sha256_bytes
 from seatrial.store.atomic import disk_errors, remove_leftovers, write_bytes
 
 WORKLOAD = "workload.yaml"
-PARTS = ("cells", "predictions", "quality", "probes", "lifecycle")
+PARTS = ("cells", "predictions", "quality", "probes", "lifecycle", "families", "tuning")
 
 
 class TrialFolder:
