@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +77,24 @@ def run(
         raise UsageError(
             f"no such route: {wish.route}", where="--route", remedy=f"one of {', '.join(PATHS)}"
         )
+    return in_folder(out, lambda folder: _measure(wish, engine, folder, progress, start=start))
+
+
+def in_folder(out: Path | None, fill: Callable[[Path], Cell]) -> Cell:
+    """Measure into ``out``, which appears whole with its cell.json, or into nothing that stays.
+
+    Raises:
+        UsageError: ``out`` exists.
+    """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
-            return _measure(wish, engine, Path(name), progress, start=start)
+            return fill(Path(name))
     if out.exists():
         raise UsageError(
             "the folder exists already", where=str(out), remedy="give a new folder with --out"
         )
     with whole_folder(out) as folder:
-        cell = _measure(wish, engine, folder, progress, start=start)
+        cell = fill(folder)
         write(folder / "cell.json", cell)
     return cell
 

@@ -3,6 +3,7 @@
 seatrial bench --endpoint http://127.0.0.1:8000 --concurrency 16 --duration 30
 seatrial bench --endpoint http://127.0.0.1:8000 --trace requests.csv
 seatrial bench --endpoint http://127.0.0.1:8000 --rate 4 --requests 200 --json
+seatrial bench workload.yaml --endpoint http://127.0.0.1:8000
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ app = App(name="bench", help="Load test of any OpenAI-compatible server.")
 
 @app.default
 def bench(
+    workload: Path | None = None,
+    /,
     *,
-    endpoint: str,
+    endpoint: str | None = None,
+    candidate: str | None = None,
     model: str | None = None,
     engine: str | None = None,
     trace: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
@@ -66,7 +70,10 @@ def bench(
     """Load a server and say what was measured, or that it cannot be said.
 
     Args:
+        workload: workload file whose traffic and SLO are taken, in place of the options that
+            describe a load
         endpoint: address of the server, e.g. http://127.0.0.1:8000
+        candidate: without an endpoint: the candidate of the workload to start and measure
         model: name that requests carry; without it the first model served
         engine: which engine it is (its metrics and sampling fields are then known)
         trace: request log to replay, in any known format
@@ -117,6 +124,29 @@ def bench(
     from seatrial.bench.shape import Shape
 
     console = Console(as_json=json, quiet=quiet)
+    seed = secrets.randbelow(1 << 31) if seed is None else seed
+    if workload is not None:
+        load_options: dict[str, object] = {
+            "--trace": trace, "--bodies": bodies, "--concurrency": concurrency, "--rate": rate,
+            "--sweep": sweep, "--search-goodput": search_goodput, "--duration": duration,
+            "--requests": requests, "--ttft-ms": ttft_ms, "--tpot-ms": tpot_ms, "--e2e-ms": e2e_ms,
+        }  # fmt: skip
+        _only_the_workload(load_options)
+        from seatrial.cli.bench_workload import bench_workload
+
+        cell = bench_workload(
+            workload, endpoint=endpoint, engine=engine, model=model, candidate=candidate,
+            seed=seed, out=out, console=console,
+            more={
+                "route": route, "headers": _headers(api_key_env),
+                "timeout_s": _positive(timeout_s, "--timeout-s"),
+                "cancel": _cancel(cancel_share, cancel_after_tokens, cancel_after_s),
+            },
+        )  # fmt: skip
+        console.document(document(cell))
+        show(console, cell, out)
+        return exit_code(cell)
+    endpoint = _given(endpoint)
     shape = Shape(
         rate_per_s=rate,
         concurrency=concurrency,
@@ -143,7 +173,7 @@ def bench(
         slo={"ttft_ms": ttft_ms, "tpot_ms": tpot_ms, "e2e_ms": e2e_ms},
         route=route,
         temperature=temperature,
-        seed=secrets.randbelow(1 << 31) if seed is None else seed,
+        seed=seed,
         headers=_headers(api_key_env),
         timeout_s=_positive(timeout_s, "--timeout-s"),
     )
@@ -163,6 +193,32 @@ def bench(
         console.document(document(cell))
     show(console, cell, out)
     return exit_code(cell)
+
+
+def _given(endpoint: str | None) -> str:
+    from seatrial.core.errors import UsageError
+
+    if endpoint is None:
+        raise UsageError(
+            "nothing to measure",
+            where="seatrial bench",
+            unchanged="nothing was sent",
+            remedy="give --endpoint http://HOST:PORT, or a workload file",
+        )
+    return endpoint
+
+
+def _only_the_workload(options: dict[str, object]) -> None:
+    from seatrial.core.errors import UsageError
+
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise UsageError(
+            "a workload brings its own traffic and SLO",
+            where=", ".join(given),
+            unchanged="nothing was sent",
+            remedy="leave these options out, or the workload",
+        )
 
 
 def _positive(value: float | None, name: str) -> float | None:
