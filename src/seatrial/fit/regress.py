@@ -123,7 +123,9 @@ def _solve(parts: list[Rows]) -> StepCost:
     found = np.zeros(len(TERMS))
     for _ in range(_ROUNDS):
         scale = np.sqrt(weight / fitted)
-        found = nnls(design / size * scale[:, None], seconds * scale)[0] / size
+        both = np.column_stack([design / size * scale[:, None], seconds * scale])
+        small = np.asarray(np.linalg.qr(both, mode="reduced")[1])  # the same problem in six rows
+        found = nnls(small[:, :-1], small[:, -1])[0] / size
         fitted = np.maximum(design @ found, 1e-6)
     step, prefill, decode, context, attention = (float(x) for x in found)
     return StepCost(
