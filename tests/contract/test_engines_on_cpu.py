@@ -147,6 +147,7 @@ def test_lifecycle_of_vllm(demo_home: Path, small_model: Path, tmp_path: Path) -
     subject = BY_NAME["vllm"]
     weights = derive.derive(small_model, derive.HF_TARGET)
     _place(subject, demo_home)
+    engines.install("vllm-router==0.1.17")
     spec = Workload(
         schema="seatrial/workload/1",
         name="t",
@@ -161,7 +162,7 @@ def test_lifecycle_of_vllm(demo_home: Path, small_model: Path, tmp_path: Path) -
         weights,
         name="vllm",
         folder=tmp_path / "life",
-        only=["start", "drain", "kill", "hang", "port", "log"],
+        only=["start", "drain", "kill", "hang", "restart", "port", "log", "change"],
     )
     assert report.cold_start_s["weights"] is not None
     assert report.drain is not None
@@ -169,5 +170,11 @@ def test_lifecycle_of_vllm(demo_home: Path, small_model: Path, tmp_path: Path) -
     assert report.recovery_s is not None
     by_id = {t.id: t for t in report.trials}
     assert by_id["port_clash"].verdict == "pass"
+    assert by_id["restart"].evidence["settings_equal"]
+    for change in (report.upgrade, report.rollback):
+        assert change is not None
+        assert change.router.startswith("vllm-router")
+        assert change.lost == 0
+        assert change.served > 0
     # its API server goes on answering /health while the engine's processes are stopped
     assert by_id["hang_detection"].evidence["request_answered_while_hung"] is False
