@@ -107,7 +107,7 @@ bench-sim: $(STAMP)
 	$(BIN)/python bench/papers.py
 
 bench-predict: $(STAMP) $(MODEL) $(ENGINE)
-	$(DEMO_ENV) $(BIN)/python bench/predict.py
+	$(DEMO_ENV) $(BIN)/python bench/predict.py --out .demo/bench/predict --docs docs/method/simulator.md
 
 # Reads releases on the package index anew and writes the snapshot that ships.
 facts-snapshot: $(STAMP)

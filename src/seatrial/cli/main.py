@@ -40,7 +40,7 @@ VERBS: dict[str, str] = {
     "watch": "the roll-back trigger, live or as Prometheus rules",
     "dossier": "write a trial's dossier: HTML, Markdown and JSON",
     "serve": "the local web application over a folder of trials",
-    "sim": "the simulator held to measurements: sim validate TRIAL",
+    "sim": "the simulator held to measurements: validate, score, timeline",
     "capacity": "replicas and cost for the SLO when traffic grows (predicted)",
     "whatif": "which variable matters for this traffic (predicted)",
     "import": "results of other load generators, as evidence of a lower grade",
