@@ -40,7 +40,13 @@ def test_every_module_says_what_it_is_for() -> None:
 def test_only_the_command_line_prints_or_exits() -> None:
     loud = re.compile(r"^\s*(print\(|sys\.exit\()", re.MULTILINE)
     # The others are programs of their own that talk over their standard output.
-    allowed = ("cli/", "mock/__main__.py", "loadgen/worker.py", "engines/launchers/")
+    allowed = (
+        "cli/",
+        "mock/__main__.py",
+        "loadgen/worker.py",
+        "engines/launchers/",
+        "quality/jail.py",
+    )
     found = [
         str(p.relative_to(ROOT))
         for p in SOURCES

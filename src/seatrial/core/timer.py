@@ -40,6 +40,15 @@ def _open_timerfd() -> tuple[ctypes.CDLL, int] | None:
     return (libc, fd) if fd >= 0 else None
 
 
+_due: dict[int, int] = {}
+"""Of each exact timer that is set: its descriptor and when it is due."""
+
+
+def earliest_ns(otherwise: int) -> int:
+    """When the next exact timer of this process is due, on ``time.perf_counter_ns``'s clock."""
+    return min(_due.values(), default=otherwise)
+
+
 class Timer:
     """Calls ``callback`` once, at or just after the moment last given to ``set``.
 
@@ -61,6 +70,7 @@ class Timer:
         """Fire at ``due_ns`` of ``time.perf_counter_ns``'s clock; at once if that is past."""
         self._due_ns = due_ns
         if self.exact:
+            _due[self._fd] = due_ns
             self._arm(max(due_ns, 1), 0)
             return
         if self._handle is not None:
@@ -74,6 +84,7 @@ class Timer:
 
     def stop(self) -> None:
         """Fire no more until set again; only where ``exact``."""
+        _due.pop(self._fd, None)
         self._arm(0, 0)
 
     def _arm(self, due_ns: int, interval_ns: int) -> None:
@@ -88,6 +99,7 @@ class Timer:
     def _fired(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.read(self._fd, 8)
+            _due.pop(self._fd, None)
             self._callback()
 
     def _late(self) -> None:
@@ -100,6 +112,7 @@ class Timer:
         """Give back the descriptor; nothing fires after this."""
         if self.exact:
             self._loop.remove_reader(self._fd)
+            _due.pop(self._fd, None)
             os.close(self._fd)
             self.exact = False
         elif self._handle is not None:

@@ -13,6 +13,7 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
+from seatrial.core.timer import earliest_ns
 from seatrial.loadgen.reactor import _TIMESTAMPNS, Reactor, _clock
 from seatrial.loadgen.slots import Slots
 
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
     from seatrial.loadgen.wire import Connection, SocketLink
 
 
+_QUIET_NS = 10_000_000
+
+
 class CompiledReactor(Reactor):
-    """Reads all sockets of a worker by one compiled call a tick."""
+    """Reads all sockets of a worker in a compiled loop, a round a tick."""
+
+    tick_ns = 2_000_000
+    stay_ns = 20_000_000  # exact timers end it earlier
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         from seatrial.loadgen import drain
@@ -30,6 +37,7 @@ class CompiledReactor(Reactor):
         self._drained = drain
         self._slots = Slots(self._epoll.fileno())
         self._slot_of: dict[int, int] = {}
+        self._last_ns = 0
 
     def add(self, connection: SocketLink, sock: socket.socket) -> None:
         """Read this socket from now on."""
@@ -57,6 +65,10 @@ class CompiledReactor(Reactor):
         if slot is not None:
             self._slots.eager[slot] = eager
 
+    def heard_since(self, moment: int) -> set[Connection]:
+        """Connections of which something unsettled has come since then."""
+        return self._slots.heard_since(moment)
+
     def settle(self, fd: int) -> None:
         """Make what was read part of the exchange."""
         slot = self._slot_of.get(fd)
@@ -75,15 +87,28 @@ class CompiledReactor(Reactor):
             exchange.chunks.append(data)
         return data
 
-    def _drain(self) -> int:
+    def _tick(self) -> None:
+        """Stay in the compiled loop a while, but not beyond the next timer of this process."""
         now = _clock()
-        found, stamp, handed = self._slots.read_all(now, self._offset.at(now))
+        if self._drain_until(min(now + self.stay_ns, earliest_ns(now + self.stay_ns))):
+            self._last_ns = now
+        elif now - self._last_ns > _QUIET_NS:
+            self._timer.stop()
+            self._listen()
+
+    def _drain(self) -> int:
+        """One round, after a silence."""
+        self._last_ns = _clock()
+        return self._drain_until(0)
+
+    def _drain_until(self, until: int) -> int:
+        found, waited, handed = self._slots.read_all(self._offset.at(_clock()), self.tick_ns, until)
         for slot, what, code in handed:
             connection = self._slots.connections[slot]
             if connection is not None:
                 self._look(connection, slot, what, code)
-        if found:
-            self.delays_ns.append(now - stamp)
+        if waited >= 0:
+            self.delays_ns.append(waited)
         return found
 
     def _look(self, connection: Connection, slot: int, what: int, code: int) -> None:

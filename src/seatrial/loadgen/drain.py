@@ -40,6 +40,8 @@ _epoll_wait = types.ExternalFunction(
     "epoll_wait", types.int32(types.int32, types.uintp, types.int32, types.int32)
 )
 _recvmsg = types.ExternalFunction("recvmsg", types.int64(types.int32, types.uintp, types.int32))
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uintp))
+_nanosleep = types.ExternalFunction("nanosleep", types.int32(types.uintp, types.uintp))
 _errno_location = types.ExternalFunction("__errno_location", types.CPointer(types.int32)())
 
 
@@ -51,7 +53,7 @@ def receive(fd, slot, data, stamps, lengths, fill, count, eager, call, now, offs
         data: uint8[slots, bytes]; stamps: int64[slots, reads]; lengths: uint32[slots, reads].
         fill, count: int64[slots], bytes and reads that a slot holds.
         eager: uint8[slots], 1 where every read must be looked at.
-        call: int64[16] of scratch: msghdr at 0, iovec at 7, control buffer at 9.
+        call: int64[16] of scratch: msghdr at 0, iovec at 7, control buffer at 9, times at 14.
         now, offset: monotonic time and wall less monotonic, in ns.
 
     Returns:
@@ -67,7 +69,7 @@ def receive(fd, slot, data, stamps, lengths, fill, count, eager, call, now, offs
     call[2] = base + 56
     call[3] = 1
     call[4] = base + 72
-    call[5] = 56
+    call[5] = 40
     call[6] = 0
     n = _recvmsg(np.int32(fd), np.uintp(base), np.int32(0))
     if n < 0:
@@ -100,21 +102,24 @@ def receive(fd, slot, data, stamps, lengths, fill, count, eager, call, now, offs
 
 
 @numba.njit(cache=True)
-def drain(  # type: ignore[no-untyped-def]
+def _now(call):  # type: ignore[no-untyped-def]
+    """CLOCK_MONOTONIC in ns: the clock of ``time.perf_counter_ns``."""
+    _clock_gettime(np.int32(1), np.uintp(call.ctypes.data + 112))
+    return call[14] * 1_000_000_000 + call[15]
+
+
+@numba.njit(cache=True)
+def _sleep(call, ns):  # type: ignore[no-untyped-def]
+    call[14] = 0
+    call[15] = ns
+    _nanosleep(np.uintp(call.ctypes.data + 112), np.uintp(0))
+
+
+@numba.njit(cache=True)
+def _round(  # type: ignore[no-untyped-def]
     epoll, by_fd, data, stamps, lengths, fill, count, eager, call, events, handed, now, offset
 ):
-    """Read every socket that has something.
-
-    Args:
-        by_fd: int32[descriptors], slot of each, -1 for none.
-        events: uint8 of scratch for MAX_EVENTS events.
-        handed: int64[2 * MAX_EVENTS, 3], filled with (slot, what for, errno).
-        The rest as ``receive`` has it.
-
-    Returns:
-        How many sockets had something, how many rows of ``handed`` are filled, and the stamp of
-        the last read (``now`` where there was none).
-    """
+    """Read every socket that has something, once; arguments and answer as of ``drain``."""
     found = _epoll_wait(
         np.int32(epoll), np.uintp(events.ctypes.data), np.int32(MAX_EVENTS), np.int32(0)
     )
@@ -146,3 +151,40 @@ def drain(  # type: ignore[no-untyped-def]
                 handed[out, 2] = code
                 out += 1
     return max(found, 0), out, stamp
+
+
+@numba.njit(cache=True, nogil=True)
+def drain(  # type: ignore[no-untyped-def]
+    epoll, by_fd, data, stamps, lengths, fill, count, eager, call, events, handed, offset,
+    tick, until,
+):  # fmt: skip
+    """Read what comes, a round every ``tick`` ns, until something must be looked at or ``until``.
+
+    Args:
+        by_fd: int32[descriptors], slot of each, -1 for none.
+        events: uint8 of scratch for MAX_EVENTS events.
+        handed: int64[2 * MAX_EVENTS, 3], filled with (slot, what for, errno).
+        until: in ns of the monotonic clock; 0 is one round and no wait.
+        The rest as ``receive`` has it.
+
+    Returns:
+        How many sockets had something, how many rows of ``handed`` are filled, and how long the
+        last read of the last round that had any had waited, in ns (-1: none had).
+    """
+    total = 0
+    waited = -1
+    while True:
+        now = _now(call)
+        found, out, stamp = _round(
+            epoll, by_fd, data, stamps, lengths, fill, count, eager, call, events, handed, now,
+            offset,
+        )  # fmt: skip
+        total += found
+        if found:
+            waited = now - stamp
+        if found == MAX_EVENTS and not out:
+            continue
+        left = until - _now(call)
+        if out or left <= 0:
+            return total, out, waited
+        _sleep(call, min(left, tick))

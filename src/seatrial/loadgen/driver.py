@@ -28,6 +28,9 @@ from seatrial.loadgen.wire import Connection
 
 _clock = time.perf_counter_ns
 _SWEEP_S = 0.25
+_SOON_NS = 5_000_000_000  # a cancellation so early must not be late by a reader's stay
+_MANY_READS = 4096
+MAX_ANSWER_BYTES = 64 << 20
 _SILENT_NS = 400_000_000
 _DRAIN_S = 0.002
 _DRAIN_BUDGET_NS = 1_000_000
@@ -46,6 +49,8 @@ class Driver:
         self.spool = spool
         self.plan = PlanReader(Path(job.folder), job.requests)
         self.reactor = open_reactor(loop, job.load)
+        if any(0 <= value < _SOON_NS for value in self.plan.cancel_ns):
+            self.reactor.stay_ns = 0  # the loop's own timers must be on time
         self.pool = Pool(job.target, self, loop, self.reactor)
         self.stray = 0
         self.sent = 0
@@ -66,6 +71,7 @@ class Driver:
         self._timer = Timer(loop, self._release)
         self._head = _head(job)
         self._thinks = 0
+        self._sweeps = 0
         self._share_out()
 
     def _share_out(self) -> None:
@@ -237,8 +243,10 @@ class Driver:
 
     def _follow(self, exchange: Exchange) -> None:
         """The next turn of the session, or the next request of a closed-loop user."""
-        # The pause counts from the answer's end, so that a late loop shows as lateness.
+        # The pause counts from the answer's end, so that a late loop shows as lateness. What is
+        # released at once cannot be before the end was seen: up to a tick that is no lateness.
         now = exchange.done_ns - self.start_ns
+        seen = min(exchange.noticed_ns - self.start_ns, now + self.reactor.tick_ns)
         session = self.plan.session[exchange.index]
         turns = self.next_turn.get(session)
         if turns:
@@ -247,11 +255,11 @@ class Driver:
             index = turns.popleft()
             planned = self.plan.scheduled_ns[index]
             wait = self._think() if self.load.mode == "closed" else 0
-            heapq.heappush(self.due, (max(now + wait, planned), index))
+            heapq.heappush(self.due, (max(now + wait, seen, planned), index))
             return
         self.answers.pop(session, None)
         if self.load.mode == "closed":
-            self._queue_next(now + self._think())
+            self._queue_next(max(now + self._think(), seen))
 
     def _think(self) -> int:
         """An exponential pause with the plan's mean, from the seed and a running number."""
@@ -268,15 +276,30 @@ class Driver:
     def _sweep(self) -> None:
         """Give up what has been silent for too long."""
         now = _clock()
+        heard = self.reactor.heard_since(now - _SILENT_NS)
         for connection, exchange in list(self.open_exchanges.items()):
+            if connection in heard:
+                continue
             connection.settle()
             last = exchange.stamps[-1] if exchange.stamps else exchange.sent_ns
             if now - last > _SILENT_NS:
                 connection.look_again()
             if now - last > self.load.stall_ns and connection.exchange is exchange:
                 connection.give_up(STALL)
+        self._sweeps += 1
+        if self._sweeps % 8 == 0:
+            self._bound_memory()
         if not self._closing:
             self.loop.call_later(_SWEEP_S, self._sweep)
+
+    def _bound_memory(self) -> None:
+        """Give up an answer that has grown beyond any use; what came of it is kept."""
+        for connection, exchange in list(self.open_exchanges.items()):
+            if len(exchange.stamps) > _MANY_READS:
+                size = sum(map(len, exchange.chunks))
+                if size > MAX_ANSWER_BYTES and connection.exchange is exchange:
+                    exchange.error = f"the answer grew beyond {MAX_ANSWER_BYTES >> 20} MiB"
+                    connection.give_up(STALL)
 
     def _end_window(self) -> None:
         """The window is over: what is open is in flight, what is not due yet is not offered."""

@@ -33,7 +33,7 @@ class Exchange:
     """An exchange under way: plain slots, no behaviour, cheap to append to.
 
     ``stamps`` and ``lengths`` are of the reads; ``chunks`` in a row are their bytes, and may hold
-    several reads each.
+    several reads each. ``noticed_ns`` is when the end was seen, at most a tick after ``done_ns``.
     """
 
     __slots__ = (
@@ -45,6 +45,7 @@ class Exchange:
         "how",
         "index",
         "lengths",
+        "noticed_ns",
         "scheduled_ns",
         "sent_ns",
         "stamps",
@@ -58,6 +59,7 @@ class Exchange:
         self.sent_ns = -1
         self.connect_ns = -1
         self.done_ns = -1
+        self.noticed_ns = -1
         self.how = ""
         self.error = ""
         self.trailing = False

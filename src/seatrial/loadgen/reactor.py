@@ -89,7 +89,12 @@ class Reactor:
     Attributes:
         kernel_stamps: whether arrival times come from the kernel.
         delays_ns: receive-queue delay of one read per batch; -1 where the kernel gave no stamp.
+        tick_ns: how often sockets are read while answers stream.
+        stay_ns: how long reading may keep the event loop waiting at most.
     """
+
+    tick_ns = _TICK_NS
+    stay_ns = 0
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -123,6 +128,10 @@ class Reactor:
     def look_at_each(self, fd: int, eager: bool) -> None:
         """Whether every read of this socket must be looked at: here the connection tells."""
 
+    def heard_since(self, moment: int) -> set[Connection]:
+        """Connections of which something unsettled has come since then."""
+        return set()
+
     def settle(self, fd: int) -> None:
         """Make what was read part of the exchange: here it is already."""
 
@@ -137,7 +146,7 @@ class Reactor:
             self._loop.remove_reader(self._epoll.fileno())
             self._listening = False
             self._quiet = 0
-            self._timer.every(_TICK_NS)
+            self._timer.every(self.tick_ns)
 
     def _tick(self) -> None:
         """Read what came in the last millisecond; after some empty ones wait for the sockets."""

@@ -10,6 +10,7 @@ other.
 
 from __future__ import annotations
 
+import re
 from array import array
 from itertools import accumulate
 
@@ -18,6 +19,7 @@ from seatrial.loadgen.exchange import RawExchange
 from seatrial.loadgen.outcome import Outcome, mark_first, take
 
 _PLAIN_LOSSES = 64
+_odd = re.compile(rb'["\\\r\n]').search  # what a JSON string does not hold as it is
 
 
 class Template:
@@ -109,23 +111,23 @@ class _Walk:
         read, start = self.read, self.start
         if not template.before or self.ends[read] != start:
             return
-        events, texts = self.events, self.texts
+        texts = self.texts
+        first = number = read + 1
         leads: dict[int, bytes] = {}
-        for number in range(read + 1, len(lengths)):
-            length = lengths[number]
+        for length, end in zip(lengths[first:], self.ends[first:], strict=True):
             lead = leads.get(length)
             if lead is None:
                 lead = leads[length] = template.lead(length)
-            end = start + length
             if not (data.startswith(lead, start) and data.endswith(after, start, end)):
                 break
             text = data[start + len(lead) : end - n_after]
-            if not text or b'"' in text or b"\\" in text or b"\n" in text or b"\r" in text:
+            if not text or _odd(text):
                 break
-            events.append(stamps[number])
             texts.append(text)
-            self.read, start = number, end
-        self.start = start
+            number += 1
+            start = end
+        self.events += stamps[first:number]
+        self.read, self.start = number - 1, start
 
     def _chunk(self) -> bool | None:
         """One chunk of whole events; None at the last chunk, False if it is not regular."""

@@ -224,7 +224,7 @@ class Connection:
         self.exchange = None
         exchange.how = how
         self.idle_since_ns = _clock()
-        exchange.done_ns = self.idle_since_ns
+        exchange.done_ns = exchange.noticed_ns = self.idle_since_ns
         if how == WHOLE and exchange.stamps:
             exchange.done_ns = exchange.stamps[-1]
             self.reusable = self.reusable and not self.closed_by_peer()

@@ -64,11 +64,16 @@ def order_statistic_ranks(n: int, q: float, confidence: float = 0.95) -> Ranks:
     if n <= 0:
         return Ranks(low=None, high=None)
     alpha = (1 - confidence) / 2
-    below = bdtr(np.arange(n + 1, dtype=np.float64), n, q)  # P(B <= k), k = 0..n
+    # Ten standard deviations hold both ranks, unless the confidence is beyond all use.
+    reach = int(10 * (n * q * (1 - q)) ** 0.5) + 50
+    first, last = max(0, int(n * q) - reach), min(n, int(n * q) + reach)
+    below = bdtr(np.arange(first, last + 1, dtype=np.float64), n, q)  # P(B <= k)
+    if (first and below[0] > alpha) or (last < n and below[-1] < 1 - alpha):
+        first, below = 0, bdtr(np.arange(n + 1, dtype=np.float64), n, q)
     # X_(l) is above the quantile when at most l - 1 values are below it.
-    low = int(np.searchsorted(below, alpha, side="right"))
+    low = first + int(np.searchsorted(below, alpha, side="right"))
     # X_(u) is below the quantile when at least u values are below it.
-    high = int(np.searchsorted(below, 1 - alpha, side="left")) + 1
+    high = first + int(np.searchsorted(below, 1 - alpha, side="left")) + 1
     return Ranks(low=low if low >= 1 else None, high=high if high <= n else None)
 
 
