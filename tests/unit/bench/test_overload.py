@@ -108,6 +108,6 @@ def test_more_events_a_second_than_anyone_can_read(mock_url, cell_of, make_table
         if cell.valid:
             errors = _ttft_errors_ms(folder, url)
             errors -= np.median(errors)  # the two clocks' distance, if they are not one
-            assert abs(errors.mean()) < ALLOWED_MS + ALLOWED_SHARE * cell.ttft_ms["mean"]
+            assert abs(errors.mean()) < ALLOWED_MS + ALLOWED_SHARE * cell.ttft_ms.mean
         else:
             assert cell.invalid_because
