@@ -73,11 +73,8 @@ def with_pandas(path: Path) -> dict[str, float]:
     """A part of the same job (lengths, rate per minute, gaps) in pandas, if it is installed."""
     import pandas as pd  # type: ignore[import-not-found,unused-ignore]
 
-    frame = (
-        pd.read_parquet(path)
-        if path.suffix == ".parquet"
-        else pd.read_csv(path, parse_dates=["TIMESTAMP"])
-    )
+    frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    frame["TIMESTAMP"] = pd.to_datetime(frame["TIMESTAMP"], format="ISO8601")
     frame[["ContextTokens", "GeneratedTokens"]].quantile([0.5, 0.9, 0.95, 0.99])
     frame[["ContextTokens", "GeneratedTokens"]].corr()
     times = frame["TIMESTAMP"].sort_values()
