@@ -20,10 +20,11 @@ import numba
 import numpy as np
 from numba.core import types as numba_types
 
+from seatrial.loadgen.reactor import READ_BYTES
+
 types: Any = numba_types  # its annotations know nothing of calls
 carray: Any = numba.carray  # type: ignore[attr-defined]
 
-READ_BYTES = 4096
 MAX_EVENTS = 256
 
 # What a slot is handed over for.

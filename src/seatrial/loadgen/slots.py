@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seatrial.loadgen.reactor import _TIMESTAMPNS
+
 if TYPE_CHECKING:
     from seatrial.loadgen.wire import Connection
 
 _READS = 128
 _BYTES = 32_768
 _FEW = 64  # slots at first; doubled when they run out
-_TIMESTAMPNS = 35
 _SLACK_NS = 100_000  # between two readings of two clocks
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from seatrial.bench.cell import Cell
 from seatrial.bench.document import Bench, Exported, Imported, Sweep
+from seatrial.store.published import published
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "cell-1.json": Cell,
@@ -25,10 +26,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"seatrial/{name.removesuffix('.json').rpartition('-')[0]}/1"
-    return schema
+    return published(DOCUMENTS, name)
 
 
 def folder() -> Path:

@@ -15,6 +15,7 @@ from seatrial.decide.diff import Diff
 from seatrial.decide.record import Decision
 from seatrial.decide.watch import Watch
 from seatrial.plan.record import Plan
+from seatrial.store.published import published
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "plan-1.json": Plan,
@@ -26,10 +27,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"seatrial/{name.removesuffix('.json').replace('-', '/')}"
-    return schema
+    return published(DOCUMENTS, name)
 
 
 def folder() -> Path:

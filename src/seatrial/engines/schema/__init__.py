@@ -13,6 +13,7 @@ import msgspec
 
 from seatrial.engines.document import EngineList, Removed, Started, Stopped
 from seatrial.engines.environment import Environment
+from seatrial.store.published import published
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "engine-environment-1.json": Environment,
@@ -25,10 +26,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"seatrial/{name.removesuffix('.json').rpartition('-')[0]}/1"
-    return schema
+    return published(DOCUMENTS, name)
 
 
 def folder() -> Path:

@@ -14,6 +14,7 @@ import msgspec
 from seatrial.facts.diff import FactsDiff
 from seatrial.facts.document import ExportDocument, ShowDocument, SyncDocument, VerifyDocument
 from seatrial.facts.when import When
+from seatrial.store.published import published
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "facts-show-1.json": ShowDocument,
@@ -27,10 +28,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"seatrial/{name.removesuffix('.json').rpartition('-')[0]}/1"
-    return schema
+    return published(DOCUMENTS, name)
 
 
 def folder() -> Path:

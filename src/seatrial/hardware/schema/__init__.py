@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from seatrial.hardware.document import DoctorDocument, GpusDocument
+from seatrial.store.published import published
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "doctor-1.json": DoctorDocument,
@@ -21,10 +22,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"seatrial/{name.removesuffix('.json').rpartition('-')[0]}/1"
-    return schema
+    return published(DOCUMENTS, name)
 
 
 def folder() -> Path:

@@ -14,6 +14,7 @@ import msgspec
 
 from seatrial.probe.family.record import FamilyReport
 from seatrial.probe.record import ProbeReport
+from seatrial.store.published import published
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "probe-1.json": ProbeReport,
@@ -23,10 +24,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"seatrial/{name.removesuffix('.json').rpartition('-')[0]}/1"
-    return schema
+    return published(DOCUMENTS, name)
 
 
 def folder() -> Path:

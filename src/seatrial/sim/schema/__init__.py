@@ -18,6 +18,7 @@ from seatrial.sim.frozen import Prediction, Score
 from seatrial.sim.result import Timeline
 from seatrial.sim.validate import Validation
 from seatrial.sim.whatif import WhatIf
+from seatrial.store.published import published
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "capacity-1.json": Capacity,
@@ -31,10 +32,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["$id"] = f"seatrial/{name.removesuffix('.json').rpartition('-')[0]}/1"
-    return schema
+    return published(DOCUMENTS, name, named="$id")
 
 
 def folder() -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from seatrial.store.published import published
 from seatrial.trial.effort import Tuning
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
@@ -20,10 +21,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of one document."""
-    schema = msgspec.json.schema(DOCUMENTS[name])
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"seatrial/{name.removesuffix('.json').rpartition('-')[0]}/1"
-    return schema
+    return published(DOCUMENTS, name)
 
 
 def folder() -> Path:
