@@ -49,7 +49,7 @@ class Driver:
         self.spool = spool
         self.plan = PlanReader(Path(job.folder), job.requests)
         self.reactor = open_reactor(loop, job.load)
-        if any(0 <= value < _SOON_NS for value in self.plan.cancel_ns):
+        if self.reactor.stay_ns and any(0 <= ns < _SOON_NS for ns in self.plan.cancel_ns):
             self.reactor.stay_ns = 0  # the loop's own timers must be on time
         self.pool = Pool(job.target, self, loop, self.reactor)
         self.stray = 0
