@@ -34,7 +34,7 @@ demo-model: $(MODEL)
 
 $(ENGINE): | $(STAMP)
 	$(DEMO_ENV) $(BIN)/seatrial engines install llama.cpp
-	touch $(ENGINE)
+	mkdir -p $(dir $(ENGINE)) && touch $(ENGINE)
 
 demo-engine: $(ENGINE)
 
