@@ -118,9 +118,10 @@ def _say_resolution(console: Console, facts: FactSet, store: FactStore) -> None:
         console.title(f"{facts.engine} {facts.version}: not read; facts of {facts.resolved}")
         console.note(f"next: seatrial facts sync {facts.engine}=={facts.version}")
     else:
-        console.title(f"{facts.engine} {facts.version}: documented facts alone")
+        known_from = facts.past.read_from if facts.past else "documented facts alone"
+        console.title(f"{facts.engine} {facts.version}: {known_from}")
         known = ", ".join(store.versions(facts.engine)) or "none"
-        console.note(f"versions that were read: {known}")
+        console.note(f"versions read in full: {known}")
     if why := facts.outdated():
         console.note(f"read these again: {why}")
 

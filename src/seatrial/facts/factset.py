@@ -269,7 +269,7 @@ class FactSet:
     def outdated(self, today: datetime.date | None = None) -> str | None:
         """Why these facts should be read again, None if they need not be (DESIGN 6: expiry)."""
         if self.resolved is None:
-            return "nothing was extracted: documented facts alone"
+            return "this version was not read in full"
         if self.newest and order.key(self.newest) > order.key(self.resolved):
             return f"a newer release is known: {self.newest}"
         if self.facts and self.facts[0].expired(today):

@@ -61,6 +61,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     above: str | None
     seen: frozenset[Key]
 
+    @property
+    def read_from(self) -> str:
+        """In words: what, beside documented facts, is known of this version."""
+        if self.below == self.above:
+            return "documented facts, and the registries of its own release"
+        if self.below is None:
+            return f"documented facts, and what the registries of {self.above} still lack"
+        if self.above is None:
+            return f"documented facts, and the registries of {self.below}"
+        return f"documented facts, and where {self.below} and {self.above} agree, their registries"
+
     def lacks(self, predicate: str, names: Iterable[str], layer: str | None) -> str | None:
         """Why none of these subjects was in the table; null if one was, or it is not known."""
         if predicate not in self.predicates:

@@ -34,6 +34,12 @@ class TrialCandidate:
     artefact_sha256: str
     derived: str  # how the artefact was made, empty if it is the user's own file
 
+    @property
+    def beginning(self) -> str:
+        """What happens first, in words: a running server is not started."""
+        running = self.spec.endpoint
+        return f"at the running server {running}" if running else "starting the engine"
+
 
 def named(spec: Workload, facts: FactStore, present: dict[str, list[str]]) -> Workload:
     """The workload with its candidates spelled out: each with a version where one is known.

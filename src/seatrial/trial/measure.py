@@ -42,7 +42,7 @@ def measure_cell(
             starts and is hashed with its files, so that it cannot change afterwards.
     """
     model = weights_sha256(candidate.artefact, candidate.artefact_sha256)
-    progress.step("bench", f"{candidate.id} start {planned.start}: starting the engine")
+    progress.step("bench", f"{candidate.id} start {planned.start}: {candidate.beginning}")
     with whole_folder(folder) as inside:
         if prediction is not None:
             write_bytes(inside / frozen.SEAL, prediction.read_bytes())

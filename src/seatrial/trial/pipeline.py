@@ -231,7 +231,8 @@ class _Run:
                     prediction=foretell(self.folder, planned, self.progress),
                 )
             )
-            self.progress.amount("bench", len(cells), len(made.cells), "cells")
+            planned_cells = max(len(made.cells), len(cells))  # the sequential plan may add some
+            self.progress.amount("bench", len(cells), planned_cells, "cells")
         if not cells:
             self.not_run["cells"] = "no candidate reached it"
         self.not_run["predictions"] = "no start had an earlier one to be predicted from"

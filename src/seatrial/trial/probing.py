@@ -65,7 +65,7 @@ def probe_all(
 def _probe(
     candidate: TrialCandidate, spec: Workload, path: Path, progress: Progress
 ) -> ProbeReport:
-    progress.step("probe", f"{candidate.id}: starting the engine")
+    progress.step("probe", f"{candidate.id}: {candidate.beginning}")
     log = path.with_name(f"{candidate.id}.engine.log")
     try:
         with started(candidate, spec, keep_log=log, progress=progress) as engine:
