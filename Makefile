@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MODEL := examples/chat-cpu/model/SmolLM2-135M-Instruct.Q4_1.gguf
 ENGINE := .demo/home/.llama.cpp
+BENCH_ENGINES ?= llama.cpp
 DEMO_ENV := SEATRIAL_HOME=$(CURDIR)/.demo/home SEATRIAL_CACHE=$(CURDIR)/.demo/cache
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -107,7 +108,7 @@ bench-sim: $(STAMP)
 	$(BIN)/python bench/papers.py
 
 bench-predict: $(STAMP) $(MODEL) $(ENGINE)
-	$(DEMO_ENV) $(BIN)/python bench/predict.py --out .demo/bench/predict --docs docs/method/simulator.md
+	$(DEMO_ENV) $(BIN)/python bench/predict.py --engines $(BENCH_ENGINES) --out .demo/bench/predict --docs docs/method/simulator.md
 
 # Reads releases on the package index anew and writes the snapshot that ships.
 facts-snapshot: $(STAMP)
