@@ -16,8 +16,9 @@ import math
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from seatrial.fit.cost import StepCost, scaled
+from seatrial.fit.cost import scaled
 from seatrial.fit.regress import Fit
 from seatrial.sim.calibrate import calibrate, future_interval
 from seatrial.sim.cells import Measured, load_of
@@ -87,10 +88,10 @@ def capacity(
         says.append(_says(candidate, group, law, factors))
         for scale in scales:
             points.append(
-                _point(group, law.cost, factors, slo, scale, usd_per_replica_hour, cold_start_s)
+                _point(group, law, factors, slo, scale, usd_per_replica_hour, cold_start_s)
             )
         if points[-1].replicas.best is None:
-            says.append(_never(candidate, group[0], law.cost))
+            says.append(_never(candidate, group[0], law))
     none = Replicas(low=None, best=None, high=None)
     for candidate in not_measured or []:
         points += [
@@ -127,7 +128,7 @@ def step_factors(cells: list[Measured]) -> tuple[float, float]:
 
 def _point(
     cells: list[Measured],
-    cost: StepCost,
+    law: Fit,
     factors: tuple[float, float],
     slo: Slo,
     scale: float,
@@ -136,8 +137,8 @@ def _point(
 ) -> Point:
     cell = cells[0]
     load = load_of(cell.observed).scaled(scale)
-    fast, slow = (scaled(cost, factor) for factor in factors)
-    best = needed(cell, load, cost, slo)
+    fast, slow = (replace(law, cost=scaled(law.cost, factor)) for factor in factors)
+    best = needed(cell, load, law, slo)
     found = Replicas(
         low=needed(cell, load, fast, slo, most=best),
         best=best,
@@ -161,7 +162,7 @@ def _point(
 def needed(
     cell: Measured,
     load: Load,
-    cost: StepCost,
+    law: Fit,
     slo: Slo,
     *,
     least: int = 1,
@@ -170,26 +171,26 @@ def needed(
     """Smallest number of replicas that holds the SLO: doubled until it does, then bisected."""
     limit = most or MOST_REPLICAS
     bad, good = least - 1, least
-    while not holds(cell, load, cost, slo, good):
+    while not holds(cell, load, law, slo, good):
         if good >= limit:
             return most  # at most what the slower law needed, or none
         bad, good = good, min(2 * good, limit)
     while good - bad > 1:
         middle = (bad + good) // 2
-        if middle and holds(cell, load, cost, slo, middle):
+        if middle and holds(cell, load, law, slo, middle):
             good = middle
         else:
             bad = middle
     return good
 
 
-def holds(cell: Measured, load: Load, cost: StepCost, slo: Slo, replicas: int) -> bool:
+def holds(cell: Measured, load: Load, law: Fit, slo: Slo, replicas: int) -> bool:
     """Whether the simulated requests of all replicas together hold the SLO."""
     parts = [
-        simulate(part, cell.policy, cell.limits, cost)
+        simulate(part, cell.policy, cell.limits, law.cost)
         for part in split(load, min(replicas, load.n))
     ]
-    return slo_held(parts, slo)
+    return slo_held(parts, slo, overhead=law.overhead)
 
 
 def split(load: Load, replicas: int) -> list[Load]:
@@ -197,14 +198,17 @@ def split(load: Load, replicas: int) -> list[Load]:
     return [load.part(slice(i, None, replicas)) for i in range(replicas)]
 
 
-def slo_held(parts: list[SimResult], slo: Slo) -> bool:
+def slo_held(parts: list[SimResult], slo: Slo, *, overhead: float = 0.0) -> bool:
     """The SLO's latency percentiles and throughput over all parts. What it does not ask for is
-    not checked; failures cannot be simulated."""
+    not checked; failures cannot be simulated. ``overhead``: seconds that pass beside the steps, in
+    front of every first and last token."""
+    beside = {"ttft": overhead, "e2e": overhead}
     wanted = {"ttft": slo.ttft_ms, "tpot": slo.tpot_ms, "e2e": slo.e2e_ms}
     for name, limits in wanted.items():
         if not limits:
             continue
         seconds = np.concatenate([getattr(part, name) for part in parts])
+        seconds = seconds + beside.get(name, 0.0)
         if not seconds.size:
             continue
         for statistic, limit in limits.items():
@@ -213,7 +217,7 @@ def slo_held(parts: list[SimResult], slo: Slo) -> bool:
     if slo.output_tokens_per_s is not None:
         tokens = sum(float(part.load.output.sum()) for part in parts)
         start = min(float(part.load.arrival[0]) for part in parts)
-        span = max(part.makespan for part in parts) - start
+        span = max(part.makespan for part in parts) + overhead - start
         if tokens / max(span, 1e-9) < slo.output_tokens_per_s:
             return False
     return True
@@ -257,13 +261,14 @@ def ramp_share(load: Load, window_s: float) -> float:
     return float(max(np.diff(counts).max(), 0) / counts.max())
 
 
-def _never(candidate: str, cell: Measured, cost: StepCost) -> str:
+def _never(candidate: str, cell: Measured, law: Fit) -> str:
     context = float(cell.observed.input.mean() + cell.observed.output.mean() / 2)
     prompt = float((cell.observed.input - cell.observed.cached).mean())
+    ttft = law.cost.seconds(prefill=prompt) + law.overhead
     return (
         f"{candidate}: up to {MOST_REPLICAS} replicas do not hold the SLO at some scale; a mean "
-        f"request alone on its replica has TTFT {1e3 * cost.seconds(prefill=prompt):.0f} ms and "
-        f"TPOT {1e3 * cost.seconds(decode=1, context=context):.0f} ms"
+        f"request alone on its replica has TTFT {1e3 * ttft:.0f} ms and "
+        f"TPOT {1e3 * law.cost.seconds(decode=1, context=context):.0f} ms"
     )
 
 

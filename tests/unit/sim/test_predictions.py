@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,22 @@ def test_an_slo_that_no_number_of_replicas_holds():
     result = capacity(CELLS[:1], impossible, scales=(1.0,))
     assert result.points[0].replicas.best is None
     assert "alone on its replica" in result.says[-1]
+
+
+def test_what_passes_beside_the_steps_counts_against_the_slo():
+    seen = CELLS[0].observed
+    slow = replace(
+        CELLS[0],
+        observed=replace(
+            seen,
+            first=seen.first + 1.0,
+            last=seen.last + 1.0,
+            events=tuple(times + 1.0 for times in seen.events),
+        ),
+    )
+    slo = Slo(ttft_ms={"p50": 700})
+    assert capacity(CELLS[:1], slo, scales=(2.0,)).points[0].replicas.best is not None
+    assert capacity([slow], slo, scales=(2.0,)).points[0].replicas.best is None
 
 
 def test_split_and_ramp():
