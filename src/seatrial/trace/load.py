@@ -12,9 +12,9 @@ from pathlib import Path
 from seatrial.core.errors import UsageError
 from seatrial.core.progress import Progress, Silent
 from seatrial.trace.formats import readers
+from seatrial.trace.hints import misplaced, unknown
 from seatrial.trace.reader import Head, Options, Reader, look
 from seatrial.trace.rows import Rows, TokenCounter
-from seatrial.trace.servegen import NAME
 from seatrial.trace.source import STREAM_ERRORS, Member, expand, file_sha256, members
 from seatrial.trace.table import RequestTable
 
@@ -107,24 +107,10 @@ def recognise(head: Head) -> Reader:
         key=lambda pair: -pair[0],
     )
     best = [reader for score, reader in scores if score == scores[0][0]]
-    if head.data.startswith(b"version https://git-lfs"):
-        raise UsageError(
-            "this is a pointer of Git LFS, not the file that it stands for",
-            where=head.name,
-            remedy="fetch the file itself (git lfs pull), then profile that",
-        )
-    if NAME.search(head.name):
-        raise UsageError(
-            "ServeGen's client data holds no requests",
-            where=head.name,
-            remedy="make some of it: seatrial trace synth FOLDER --minutes 10 --out trace.csv",
-        )
+    if error := misplaced(head):
+        raise error
     if scores[0][0] == 0:
-        raise UsageError(
-            "the format of this file was not recognised",
-            where=head.name,
-            remedy="force one with --format, or name the columns with --map",
-        )
+        raise unknown(head)
     if len(best) > 1:
         raise UsageError(
             f"the file could be {' or '.join(reader.id for reader in best)}",

@@ -31,6 +31,8 @@ MAX_MEMBERS = 200_000
 HEAD = 256 << 10
 _GROWTH = 1000
 _GROWTH_FREE = 1 << 30
+_PROSE = {".md", ".rst", ".html", ".pdf", ".png", ".svg"}
+_ABOUT = {"README", "LICENSE", "LICENCE", "NOTICE", "SOURCES", "CITATION", "SHA256SUMS"}
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
@@ -107,6 +109,9 @@ class _Guard(io.RawIOBase):
 def expand(paths: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files that paths, globs and folders name, in sorted order within each.
 
+    Of a folder, hidden files are left out, and those that explain the others (README, LICENSE,
+    *.md and the like).
+
     Raises:
         UsageError: one of them names nothing.
     """
@@ -115,7 +120,7 @@ def expand(paths: str | Path | Sequence[str | Path]) -> list[Path]:
     for item in given:
         path = Path(item).expanduser()
         if path.is_dir():
-            hits = sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
+            hits = sorted(p for p in path.rglob("*") if p.is_file() and not _aside(p, path))
         elif path.exists():
             hits = [_regular(path)]
         else:
@@ -151,8 +156,10 @@ def matches(pattern: Path) -> list[Path]:
     return sorted(path for path in map(Path, found) if path.is_file())
 
 
-def _hidden(path: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(root).parts)
+def _aside(path: Path, root: Path) -> bool:
+    """Hidden, or what lies beside data to explain it; given by its own name it is read."""
+    hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+    return hidden or path.suffix.lower() in _PROSE or path.stem.upper() in _ABOUT
 
 
 def file_sha256(path: Path) -> str:

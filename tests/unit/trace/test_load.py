@@ -97,6 +97,10 @@ def test_bad_rows_are_counted_and_the_first_ten_named(tmp_path: Path) -> None:
         (b"\x00\x01\x02" * 100, "not recognised"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "pointer of Git LFS"),
         (b"hello world\nthis is no trace\n", "not recognised"),
+        (b"PK\x03\x04" + b"\x00" * 60, "ZIP archive"),
+        (ROWS.encode("utf-16"), "UTF-16"),
+        (ROWS.replace(",", ";").encode(), "separated by semicolons"),
+        (ROWS.replace(",", "\t").encode(), "separated by tabs"),
         (gzip.compress(ROWS.encode())[:-12], "damaged or cut short"),
         (b"\x1f\x8b\x08\x00" + b"\xff" * 40, "damaged or cut short"),
         (lzma.compress(ROWS.encode() * 50)[:-40], "damaged or cut short"),
@@ -108,6 +112,15 @@ def test_what_is_no_trace_is_an_error_in_words(data: bytes, why: str, tmp_path: 
     path.write_bytes(data)
     with pytest.raises(UsageError, match=why):
         trace.load(path)
+
+
+def test_what_explains_a_folder_is_not_taken_for_its_data(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    for name in ("README.md", "LICENSE", "SOURCES.txt", ".hidden"):
+        (tmp_path / name).write_text("where this came from\n")
+    assert [Path(f.name).name for f in trace.load(tmp_path).files] == ["a.csv"]
+    with pytest.raises(UsageError, match="not recognised"):
+        trace.load(tmp_path / "README.md")
 
 
 def test_errors_name_what_to_do(tmp_path: Path) -> None:
