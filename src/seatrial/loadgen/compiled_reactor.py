@@ -88,9 +88,19 @@ class CompiledReactor(Reactor):
         return data
 
     def _tick(self) -> None:
-        """Stay in the compiled loop a while, but not beyond the next timer of this process."""
+        """Stay in the compiled loop a while, but not beyond the next timer of this process.
+
+        A connection that is being opened is the event loop's: while there is one, nobody stays.
+        """
         now = _clock()
-        if self._drain_until(min(now + self.stay_ns, earliest_ns(now + self.stay_ns))):
+        stop = now + self.stay_ns
+        found = 0
+        while True:
+            until = 0 if self.opening else min(stop, earliest_ns(stop))
+            found += self._drain_until(until)
+            if self.opening or _clock() >= until:
+                break
+        if found:
             self._last_ns = now
         elif now - self._last_ns > _QUIET_NS:
             self._timer.stop()

@@ -68,7 +68,9 @@ class Driver:
         self.over = loop.create_future()
         self.to_write: deque[Exchange] = deque()
         self._closing = False
-        self._timer = Timer(loop, self._release)
+        self._releasing = False
+        self._set_for = -1
+        self._timer = Timer(loop, self._fired)
         self._head = _head(job)
         self._thinks = 0
         self._sweeps = 0
@@ -130,11 +132,24 @@ class Driver:
             heapq.heappush(self.due, (offset_ns, self.fresh_index.popleft()))
 
     def _set_timer(self) -> None:
-        if self.due and not self._closing:
-            self._timer.set(self.start_ns + self.due[0][0])
+        """Wake for the next request; setting the same time twice is left out."""
+        first = self.due[0][0] if self.due and not self._closing else -1
+        if first >= 0 and first != self._set_for:
+            self._timer.set(self.start_ns + first)
+            self._set_for = first
+
+    def _fired(self) -> None:
+        self._set_for = -1
+        self._release()
 
     def _release(self) -> None:
-        """Send everything that is due."""
+        """Send everything that is due, and come again for the next.
+
+        A request that fails at once may make the next one due: that one is sent by the same loop.
+        """
+        if self._releasing:
+            return
+        self._releasing = True
         while self.due and not self._closing:
             offset, index = self.due[0]
             if self.start_ns + offset > _clock():
@@ -142,6 +157,7 @@ class Driver:
             heapq.heappop(self.due)
             self.offered += 1
             self._issue(index, self.start_ns + offset)
+        self._releasing = False
         self._set_timer()
 
     def _issue(self, index: int, scheduled_ns: int) -> None:
@@ -155,7 +171,12 @@ class Driver:
             return
         task = self.loop.create_task(self._connect_and_send(index, scheduled_ns))
         self.connecting.add(task)
-        task.add_done_callback(self.connecting.discard)
+        self.reactor.opening += 1
+        task.add_done_callback(self._connected)
+
+    def _connected(self, task: asyncio.Task[Any]) -> None:
+        self.connecting.discard(task)
+        self.reactor.opening -= 1
 
     async def _connect_and_send(self, index: int, scheduled_ns: int) -> None:
         exchange = Exchange(index, scheduled_ns)
@@ -225,7 +246,7 @@ class Driver:
             self._follow(exchange)
             while self.waiting and self._room():
                 self._issue(*self.waiting.popleft())
-            self._set_timer()
+            self._release()
         self._check_over()
 
     def _drain(self) -> None:

@@ -91,6 +91,7 @@ class Reactor:
         delays_ns: receive-queue delay of one read per batch; -1 where the kernel gave no stamp.
         tick_ns: how often sockets are read while answers stream.
         stay_ns: how long reading may keep the event loop waiting at most.
+        opening: connections that the event loop is opening.
     """
 
     tick_ns = _TICK_NS
@@ -106,6 +107,7 @@ class Reactor:
         self._quiet = 0
         self.kernel_stamps = _can_stamp()
         self.delays_ns = array("q")
+        self.opening = 0
         self._listen()
 
     def add(self, connection: SocketLink, sock: socket.socket) -> None:

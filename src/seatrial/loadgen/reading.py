@@ -19,6 +19,7 @@ import sys
 import msgspec
 
 from seatrial.loadgen import exchange as wire
+from seatrial.loadgen.aligned import Scan
 from seatrial.loadgen.answer import MALFORMED, TEXT, Said, read_event
 from seatrial.loadgen.events import ndjson_events, sse_events
 from seatrial.loadgen.exchange import RawExchange
@@ -39,8 +40,14 @@ from seatrial.loadgen.regular import read_regular
 __all__ = ["COMPLETED", "FAILED", "STATUSES", "Outcome", "answer_text", "json_text", "judge"]
 
 
-def judge(raw: RawExchange, route: str, *, keep_text: bool = False) -> Outcome:
-    """The outcome of one exchange. Never raises on what a server sent."""
+def judge(
+    raw: RawExchange, route: str, *, keep_text: bool = False, scan: Scan | None = None
+) -> Outcome:
+    """The outcome of one exchange. Never raises on what a server sent.
+
+    Args:
+        scan: the compiled pass over regular answers, where the run is long enough for it.
+    """
     outcome = Outcome(
         index=raw.index,
         scheduled_ns=raw.scheduled_ns,
@@ -50,7 +57,7 @@ def judge(raw: RawExchange, route: str, *, keep_text: bool = False) -> Outcome:
     )
     if len(raw.stamps) >= 8:
         outcome.first_byte_ns = int.from_bytes(raw.stamps[:8], sys.byteorder)
-    message = _read_short(outcome, raw, route)
+    message = _read_short(outcome, raw, route, scan)
     if message is None:
         message = read_message(raw)
         if message.http_status is not None and message.http_status < 400:
@@ -62,7 +69,9 @@ def judge(raw: RawExchange, route: str, *, keep_text: bool = False) -> Outcome:
     return outcome
 
 
-def _read_short(outcome: Outcome, raw: RawExchange, route: str) -> Message | None:
+def _read_short(
+    outcome: Outcome, raw: RawExchange, route: str, scan: Scan | None
+) -> Message | None:
     """Read a regular answer the short way; None if it is not one."""
     if raw.how != wire.WHOLE or raw.trailing or route not in ("chat", "completions"):
         return None
@@ -75,7 +84,7 @@ def _read_short(outcome: Outcome, raw: RawExchange, route: str) -> Message | Non
     if message.http_status != 200 or not chunked or not kind.startswith("text/event-stream"):
         return None
     message.complete = True
-    return message if read_regular(outcome, raw, start, route) else None
+    return message if read_regular(outcome, raw, start, route, scan) else None
 
 
 def _read_body(outcome: Outcome, message: Message, route: str) -> None:

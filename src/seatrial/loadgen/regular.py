@@ -14,6 +14,10 @@ import re
 from array import array
 from itertools import accumulate
 
+import numpy as np
+from numpy.typing import NDArray
+
+from seatrial.loadgen.aligned import Scan
 from seatrial.loadgen.answer import MALFORMED, Said, read_event
 from seatrial.loadgen.exchange import RawExchange
 from seatrial.loadgen.outcome import Outcome, mark_first, take
@@ -46,6 +50,16 @@ class Template:
                 self.kinds = said.kinds
                 return
 
+    @property
+    def before_bytes(self) -> NDArray[np.uint8]:
+        """What comes before the text, as numbers."""
+        return np.frombuffer(self.before, np.uint8)
+
+    @property
+    def after_bytes(self) -> NDArray[np.uint8]:
+        """What comes after the text, with the chunk's line end, as numbers."""
+        return np.frombuffer(self.after + b"\r\n", np.uint8)
+
     def lead(self, length: int) -> bytes:
         """Chunk size and surroundings at the head of a read of so many bytes, one event in it."""
         for digits in range(1, 6):
@@ -55,13 +69,16 @@ class Template:
         return b"\x00"
 
 
-def read_regular(outcome: Outcome, raw: RawExchange, start: int, route: str) -> bool:
+def read_regular(
+    outcome: Outcome, raw: RawExchange, start: int, route: str, scan: Scan | None = None
+) -> bool:
     """Enter all events of a whole, regular answer; False (and nothing entered) if it is not one.
 
     Args:
         start: where the body begins in ``raw.data``.
+        scan: the compiled pass, if there is one.
     """
-    walk = _Walk(raw, start, route)
+    walk = _Walk(raw, start, route) if scan is None else _CompiledWalk(raw, start, route, scan)
     if not walk.run():
         return False
     for stamp, said in walk.others:
@@ -170,3 +187,28 @@ class _Walk:
                 if len(found) == 1:
                     self.template.learn(event + b"\n\n", said)
         return True
+
+
+class _CompiledWalk(_Walk):
+    """The same with the aligned reads taken in one compiled pass."""
+
+    def __init__(self, raw: RawExchange, start: int, route: str, scan: Scan) -> None:
+        super().__init__(raw, start, route)
+        self._scan = scan
+        self._bytes = np.frombuffer(raw.data, np.uint8)
+        self._ends = np.array(self.ends, np.int64)
+        self._texts = np.empty(len(raw.data), np.uint8)
+
+    def _aligned(self) -> None:
+        template = self.template
+        first = self.read + 1
+        if not template.before or self.ends[self.read] != self.start or first == len(self.ends):
+            return
+        taken, self.start, filled = self._scan(
+            self._bytes, self._ends, first, self.start, template.before_bytes,
+            template.after_bytes, self._texts,
+        )  # fmt: skip
+        if taken:
+            self.texts.append(self._texts[:filled].tobytes())
+            self.events += self.stamps[first : first + taken]
+            self.read += taken

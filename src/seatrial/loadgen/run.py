@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.seeds import derive_seed
 from seatrial.loadgen import limits
+from seatrial.loadgen.aligned import WORTH_IT, Scan, compiled
 from seatrial.loadgen.crew import Crew, WorkerReport
 from seatrial.loadgen.exchange import Follower, RawExchange
 from seatrial.loadgen.outcome import STATUSES, TIMED_OUT
@@ -143,7 +144,8 @@ def execute(
         with Crew(jobs) as crew:
             crew.ready()
             cpu_before = _cpu_s()
-            reader = _Reader(folder, workers, target.route, keep_text=keep_text)
+            scan = compiled() if _events(plan) >= WORTH_IT else None
+            reader = _Reader(folder, workers, target.route, keep_text=keep_text, scan=scan)
             start_ns, reports = crew.run(
                 lambda state: progress.amount("bench", state["finished"], plan.n, "requests"),
                 reader.some if plan.n > READ_ALONG else None,
@@ -158,6 +160,11 @@ def _rate(plan: Planned) -> float:
     """Mean rate of the plan's schedule, requests per second; 0 where it has none."""
     span_s = float(plan.scheduled_ns.max()) / 1e9 if plan.n else 0.0
     return plan.n / span_s if span_s > 0 else 0.0
+
+
+def _events(plan: Planned) -> int:
+    """About how many events the answers will have, where the plan says."""
+    return int(np.maximum(plan.output_tokens, 0).sum())
 
 
 def _cpu_s() -> float:
@@ -209,11 +216,14 @@ def _give_up(records: Records, plan: Planned) -> None:
 class _Reader:
     """Turns the workers' spools into records: after the run, or along with a long one."""
 
-    def __init__(self, folder: Path, workers: int, route: str, *, keep_text: bool) -> None:
+    def __init__(
+        self, folder: Path, workers: int, route: str, *, keep_text: bool, scan: Scan | None
+    ) -> None:
         self._paths = [folder / f"worker-{number}.spool" for number in range(workers)]
         self._followers: list[Follower] = []
         self._route = route
         self._keep_text = keep_text
+        self._scan = scan
         self._builder = Builder()
 
     def _open(self) -> None:
@@ -241,7 +251,8 @@ class _Reader:
         return self._builder.build(start_ns)
 
     def _add(self, raw: RawExchange) -> None:
-        self._builder.add(judge(raw, self._route, keep_text=self._keep_text))
+        outcome = judge(raw, self._route, keep_text=self._keep_text, scan=self._scan)
+        self._builder.add(outcome)
 
 
 def _records(records: Records, plan: Planned) -> Records:

@@ -194,11 +194,11 @@ class Connection:
 
     def odd(self, data: bytes) -> None:
         """The server closed in order, or sent bytes that belong to no exchange."""
+        self.reusable = False
         if data:
             self.owner.stray += 1
         elif self.exchange is not None:
             self.look(self.exchange)
-        self.reusable = False
         if self.exchange is not None:
             self._end(EOF)
         elif self.alive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import time
 from array import array
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.loadgen import reading
+from seatrial.loadgen.aligned import compiled
 from seatrial.loadgen.events import MAX_PENDING, ndjson_events, sse_events
 from seatrial.loadgen.exchange import RawExchange
 from seatrial.loadgen.watch import TokenWatch
@@ -24,6 +26,9 @@ ROUTES = {
     "responses": "/v1/responses",
     "ollama": "/api/chat",
 }
+
+
+SCAN = compiled()
 
 
 def chunk(data: bytes) -> bytes:
@@ -87,8 +92,6 @@ def test_two_reads_cut_at_every_boundary(route):
     comment=st.sampled_from([b"", b": keep-alive\n\n"]),
 )
 def test_any_cut_of_any_text_is_the_same_answer(words, line_end, route, seed, comment):
-    import json
-
     escaped = [json.dumps(w)[1:-1] for w in words]
     comment = b"" if route == "ollama" else comment
     data = answer(route, escaped, line_end=line_end, comment=comment)
@@ -109,14 +112,13 @@ def test_any_cut_of_any_text_is_the_same_answer(words, line_end, route, seed, co
 )
 def test_the_short_way_and_the_long_way_agree(words, seed):
     """Same answer, same stamps, whether events are decoded or matched."""
-    import json
-
     safe = [w.encode("utf-8", "replace").decode() for w in words]
     data = answer("chat", [json.dumps(w)[1:-1] for w in safe])
     draw = random.Random(seed)
     cuts = sorted(draw.sample(range(1, len(data)), min(len(data) - 1, draw.randint(0, 9))))
     raw = raw_of([data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)])
     short = reading.judge(raw, "chat", keep_text=True)
+    assert reading.judge(raw, "chat", keep_text=True, scan=SCAN) == short
     unset = reading._read_short
     try:
         reading._read_short = lambda *_: None
@@ -127,8 +129,8 @@ def test_the_short_way_and_the_long_way_agree(words, seed):
     assert short.event_ns == long.event_ns
 
 
-def test_a_read_for_each_chunk_takes_the_short_way():
-    data = answer("chat", [" one", " two", " three", " four"])
+def by_chunks(data: bytes) -> list[bytes]:
+    """A read for the head, and one for each chunk."""
     head, _, rest = data.partition(b"\r\n\r\n")
     reads = [head + b"\r\n\r\n"]
     while rest:
@@ -136,11 +138,52 @@ def test_a_read_for_each_chunk_takes_the_short_way():
         length = rest.index(b"\r\n") + 4 + size
         reads.append(rest[:length])
         rest = rest[length:]
-    raw = raw_of(reads)
-    outcome = reading.judge(raw, "chat", keep_text=True)
-    assert reading._read_short(outcome, raw, "chat") is not None
+    return reads
+
+
+@pytest.mark.parametrize("scan", [None, SCAN], ids=["python", "compiled"])
+def test_a_read_for_each_chunk_takes_the_short_way(scan):
+    raw = raw_of(by_chunks(answer("chat", [" one", " two", " three", " four"])))
+    outcome = reading.judge(raw, "chat", keep_text=True, scan=scan)
+    assert reading._read_short(outcome, raw, "chat", scan) is not None
     assert outcome.text == " one two three four"
     assert outcome.first_token_ns == 3  # head, role-only delta, first token
+
+
+def test_the_compiled_pass_takes_all_but_the_first_event():
+    taken = []
+
+    def scan(*args):
+        found = SCAN(*args)
+        taken.append(found[0])
+        return found
+
+    raw = raw_of(by_chunks(answer("chat", [" one", " two", " three", " four" * 40])))
+    assert len(reading.judge(raw, "chat", scan=scan).event_ns) == 4
+    assert sum(taken) == 3
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    words=st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=12),
+    merged=st.sets(st.integers(1, 14), max_size=4),
+    damage=st.none() | st.tuples(st.integers(0, 10**6), st.integers(0, 255)),
+)
+def test_the_compiled_pass_reads_what_the_plain_one_reads(words, merged, damage):
+    """Also where chunks share a read, and where a byte was changed on the way."""
+    safe = [json.dumps(w.encode("utf-8", "replace").decode())[1:-1] for w in words]
+    reads = by_chunks(answer("chat", safe))
+    for at in sorted(merged, reverse=True):
+        if at + 1 < len(reads):
+            reads[at : at + 2] = [reads[at] + reads[at + 1]]
+    if damage is not None:
+        at, value = damage
+        last = bytearray(reads[at % len(reads)])
+        last[at % len(last)] = value
+        reads[at % len(reads)] = bytes(last)
+    raw = raw_of(reads)
+    plain = reading.judge(raw, "chat", keep_text=True)
+    assert reading.judge(raw, "chat", keep_text=True, scan=SCAN) == plain
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -173,8 +216,6 @@ def test_no_bytes_raise_and_every_exchange_gets_one_status(reads, route, how, pr
        st.dictionaries(st.sampled_from(["choices", "delta", "content", "usage", "error", "text",
        "finish_reason", "message", "type", "response", "done"]), c)))  # fmt: skip
 def test_json_of_any_shape_does_not_raise(value):
-    import json
-
     data = b"data: " + json.dumps(value).encode() + b"\n\n"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
     for route in ROUTES:
