@@ -53,6 +53,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         rows: facts that hold. predicates: those whose whole table is known.
         below, above: the readings on either side (the same one where it was read itself).
         seen: keys that either side has: what is not among them was not there.
+        released: day of the reading above: this version is no younger.
     """
 
     rows: list[Documented]
@@ -60,6 +61,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     below: str | None
     above: str | None
     seen: frozenset[Key]
+    released: str | None = None
 
     @property
     def read_from(self) -> str:
@@ -136,6 +138,7 @@ def view(
     names: dict[str, str],
     until: str | None,
     verified_on: str,
+    released: str | None = None,
 ) -> View | None:
     """What readings on both sides say of a version.
 
@@ -162,6 +165,7 @@ def view(
         below=below,
         above=above,
         seen=frozenset(lower) | frozenset(upper),
+        released=released,
     )
 
 

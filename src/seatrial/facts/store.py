@@ -126,16 +126,19 @@ class FactStore:
         sides = history.neighbours(listed, version)
         predicates = frozenset(row[0] for row in told.rows)
         tables = {}
+        days = {v[0]: v[1] for v in told.versions}
         for side in {s for s in sides if s is not None}:
             if side in artefacts:
                 tables[side] = history.table(told, side)
             else:
                 file = self._read(engine, side)
                 artefacts[side] = file.artefacts[0].name if file.artefacts else side
+                days[side] = file.released or ""
                 tables[side] = history.table_of(file, predicates)
         later = [v for v in listed if order.key(v) > order.key(version)]
         until = later[0] if later else None
-        return history.view(version, sides, tables, artefacts, until, told.verified_on)
+        day = days.get(sides[1] or "") or None
+        return history.view(version, sides, tables, artefacts, until, told.verified_on, day)
 
     def _companions(self, engine: str, file: FactFile | None) -> list[FactSet]:
         """Facts of the kernel wheels that this version pins exactly and that were read."""

@@ -113,6 +113,11 @@ class Case:
         return 1 if self.pooled or self.target.on_cpu else self.set.tp
 
     @property
+    def attention_tp(self) -> int:
+        """Ranks that cut the attention heads: fewer where the group is shared out to requests."""
+        return max(self.tp // self.set.attention_dp, 1)
+
+    @property
     def pp(self) -> int:
         """Pipeline stages."""
         return 1 if self.pooled or self.target.on_cpu else self.set.pp

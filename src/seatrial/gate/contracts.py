@@ -286,6 +286,9 @@ def feature_missing_vision(case: Case) -> Finding | None:
     if not case.spec.requires.vision:
         return None
     model = case.loaded
+    told = case.known.supports("vision")
+    if told is not None and told.value in ("no", False, "none"):
+        return _judge(case, "vision", "images")
     if model is not None and model.format == "gguf" and model.projector is None:
         return Finding(
             verdict=Verdict.CONDITIONAL,

@@ -193,8 +193,9 @@ def memory_kv_cache(case: Case) -> Iterator[Finding]:
     if need is None:
         return
     yield _compare(case, found, need, length, 1)
-    count = case.spec.requires.concurrency
-    if count and count > 1:
+    copies = case.set.dp * case.set.attention_dp
+    count = -(-(case.spec.requires.concurrency or 0) // copies)
+    if count > 1:
         per = case.traffic_mean or case.context or length
         many = need_per_sequence(case, per)
         if many is not None:
@@ -210,7 +211,7 @@ def need_per_sequence(case: Case, tokens: int) -> Band | None:
     element = memory.kv_element_bytes(case.spec.requires.kv_cache_dtype or case.set.kv_dtype)
     if model is None or element is None:
         return None
-    tp, pp = case.tp, case.pp
+    tp, pp = case.attention_tp, case.pp
     tight = memory.kv_bytes(model, tokens, element_bytes=element, tp=tp, pp=pp)
     frees = frees_windows(case)
     full = memory.kv_bytes(
@@ -252,7 +253,7 @@ def _fitting(case: Case, room: int) -> int:
         return 0
     element = memory.kv_element_bytes(case.spec.requires.kv_cache_dtype or case.set.kv_dtype)
     return memory.fitting_tokens(
-        model, max(room, 0), tp=case.tp, pp=case.pp, element_bytes=element or 2.0
+        model, max(room, 0), tp=case.attention_tp, pp=case.pp, element_bytes=element or 2.0
     )
 
 

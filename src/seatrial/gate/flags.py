@@ -72,11 +72,16 @@ out (llama.cpp's ctx_size 0, SGLang's context_length none)."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate's placement and limits; null where the engine's default applies."""
+    """A candidate's placement and limits; null where the engine's default applies.
+
+    ``dp`` are whole copies, each on devices of its own; ``attention_dp`` are parts of one
+    tensor-parallel group that attend to requests of their own.
+    """
 
     tp: int
     pp: int
     dp: int
+    attention_dp: int
     ep: bool
     tp_stated: bool
     pp_stated: bool
@@ -107,6 +112,7 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
     env = spec.env
     tp, pp, dp = _count(args, _TP), _count(args, _PP), _count(args, _DP)
     stated = any(v is not None for v in (tp, pp, dp))
+    tp, dp, inside = _inside(spec.engine, args, tp, dp)
     rest = max(devices // ((pp or 1) * (dp or 1)), 1)
     slots = _number(args, ("parallel", "np", "n_parallel"))
     if slots is None and (text := env.get("OLLAMA_NUM_PARALLEL", "")).isdigit():
@@ -115,6 +121,7 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
         tp=tp or (1 if stated else rest),
         pp=pp or 1,
         dp=dp or 1,
+        attention_dp=inside or (tp or rest),
         ep=_truthy(args, _EP),
         tp_stated=stated,
         pp_stated=pp is not None,
@@ -148,6 +155,25 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
         split_mode=_text(args, ("split_mode", "sm")),
         eager=_truthy(args, ("enforce_eager", "disable_cuda_graph")),
     )
+
+
+def _inside(
+    engine: str, args: dict[str, Any], tp: int | None, dp: int | None
+) -> tuple[int | None, int | None, int | None]:
+    """(TP, DP of whole copies, DP inside a TP group; null: all of the group).
+
+    SGLang's dp_size copies the model, with enable_dp_attention it divides the TP group (sglang
+    0.4.0 server_args.py); TensorRT-LLM's enable_attention_dp divides it wholly; LMDeploy lays dp
+    over the ranks of tp and ep (lmdeploy 0.12.0 pytorch/config.py DistConfig: world_size is ep, or
+    tp; turbomind.py update_parallel_config); vLLM's data_parallel_size copies.
+    """
+    if engine == "sglang" and _truthy(args, ("enable_dp_attention",)):
+        return tp, None, dp or 1
+    if engine == "tensorrt-llm" and _truthy(args, ("enable_attention_dp",)):
+        return tp, dp, None
+    if engine == "lmdeploy" and dp is not None:
+        return max(tp or 1, dp, _number(args, ("ep",)) or 1), None, dp
+    return tp, dp, 1
 
 
 def _count(args: dict[str, Any], names: tuple[str, ...]) -> int | None:

@@ -13,6 +13,7 @@ from seatrial.facts import Fact
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
+from seatrial.gate.generic import refused
 
 _ELSEWHERE = {
     "gguf": "llama.cpp or Ollama with the same file, or the Safetensors checkpoint of the model",
@@ -458,17 +459,6 @@ def _never_there(case: Case, name: str) -> str | None:
     return f"{lacking}, read, did not have it; {since} does"
 
 
-def _generic(case: Case, name: str) -> bool:
-    """Whether the generic Transformers class may have anything to run: a class of that library,
-    or code that comes with the model (``auto_map`` of config.json). The newest version read may
-    also meet a library newer than any that was read."""
-    model = case.model
-    if case.known.later is None:
-        return True
-    own = model is not None and model.remote_code
-    return own or case.known.in_transformers(name, model.model_type if model else None)
-
-
 def _unregistered(case: Case, name: str) -> Finding:
     """Absence has three readings: refused, a generic class, or a registry that was not read."""
     if (why := _never_there(case, name)) is not None:
@@ -495,7 +485,16 @@ def _unregistered(case: Case, name: str) -> Finding:
             probe=case.probe("facts"),
         )
     fallback = case.known.get("architecture", "TransformersForCausalLM")
-    if fallback is not None and case.engine in {"vllm", "sglang"} and _generic(case, name):
+    if fallback is not None and case.engine in {"vllm", "sglang"}:
+        nothing = refused(case, name)
+        if nothing is not None:
+            why, remedy, facts = nothing
+            return Finding(
+                verdict=Verdict.INFEASIBLE,
+                says=f"{name} is not in the registry of {case.engine} {case.version}; {why}",
+                facts=[fallback, *facts],
+                remedy=remedy,
+            )
         return Finding(
             verdict=Verdict.UNKNOWN,
             says=f"{name} is in no registry of {case.engine} {case.version}; the generic "

@@ -14,6 +14,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.tiles import off_the_tiles
 
 _CT = {
     "w4a16": "compressed-tensors:wna16",
@@ -84,7 +85,7 @@ def marked(case: Case, stem: str) -> Iterator[tuple[Fact, bool]]:
     "kernel_missing_for_arch",
     asks="Does the binary hold code, and the kernel table a kernel, for this GPU?",
     needs="GPU, facts min_capability engine, cuda_targets, excludes X+smNN",
-    verdicts=("infeasible", "unknown"),
+    verdicts=("infeasible", "conditional", "unknown"),
     remedy="another GPU generation, an older or newer build, another engine, another format",
 )
 def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
@@ -96,6 +97,17 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
             yield _excluded(case, fact, holds, capability)
     if (own := _family_specific(case, capability) or _sparse(case, capability)) is not None:
         yield own
+    family = kind(case)
+    odd, tile = off_the_tiles(case, family) if family in {"fp8", "nvfp4"} else (None, None)
+    if odd is not None and tile is not None:
+        yield Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=odd,
+            numbers={"capability": capability, "tile": tile.value},
+            facts=[tile],
+            remedy="another TP or expert parallelism, an AWQ or GPTQ checkpoint"
+            + (f", or {case.engine} {tile.until}, which pads them" if tile.until else ""),
+        )
     gate = engine_floor(case, binary=False)
     if gate is not None and capability < gate.value:
         return
@@ -203,7 +215,28 @@ def _stems(case: Case) -> list[str]:
     return names
 
 
+def flag_lifts(case: Case, fact: Fact) -> tuple[bool, str | None]:
+    """(whether the candidate has set the flag that an exclusion ends with, the flag in words):
+    ``detail.flag`` names it with the value that lifts it."""
+    wanted = fact.detail.get("flag")
+    if not isinstance(wanted, dict) or not wanted:
+        return False, None
+    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
+    set_so = all(str(args.get(k, "")).lower() == str(v).lower() for k, v in wanted.items())
+    words = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in wanted.items())
+    return set_so, words
+
+
 def _excluded(case: Case, fact: Fact, holds: bool, capability: int) -> Finding:
+    lifted, flag = flag_lifts(case, fact)
+    if holds and flag:
+        return Finding(
+            verdict=Verdict.FEASIBLE if lifted else Verdict.CONDITIONAL,
+            says=f"{fact.subject}: {fact.condition}; {flag} avoids it",
+            numbers={"capability": capability},
+            facts=[fact],
+            remedy=flag,
+        )
     if holds:
         return Finding(
             verdict=Verdict.INFEASIBLE,

@@ -55,15 +55,15 @@ class Knowledge:
         past = self.facts.past if self.facts is not None else None
         return past.lacks(predicate, names, self.layer) if past is not None else None
 
-    def in_transformers(self, name: str, family: str | None) -> bool:
-        """Whether any version of Transformers that was read knows this class or its family (its
-        tables of text generation are read: the family covers a class for another task)."""
-        versions = self._store.versions("transformers")
-        sets = [self._store.engine("transformers", v) for v in reversed(versions)]
-        if any(s.get("architecture", name) is not None for s in sets):
-            return True
-        rows = (f for s in sets for f in s.all("architecture"))
-        return family is None or any(f.detail.get("model_type") == family for f in rows)
+    @property
+    def released(self) -> str | None:
+        """Day of this version's release, or of the next one read (it is no younger); null if
+        neither was read."""
+        if self.facts is None:
+            return None
+        if self.facts.exact:
+            return self.facts.released
+        return self.facts.past.released if self.facts.past is not None else None
 
     def complete(self, predicate: str) -> bool:
         """Whether absence of a subject is a finding here: the registry of this very version, or

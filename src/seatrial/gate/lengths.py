@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 
@@ -66,14 +67,14 @@ def context_limit_set(case: Case) -> Finding | None:
 def slots_divide_context(case: Case) -> Finding | None:
     if case.engine != "llama.cpp":
         return None
-    total, need = case.set.context_total, case.context
-    slots = case.set.slots or 1
-    if not total or not need:
+    need, slots = case.context, case.set.slots or 1
+    total, default = _total_context(case)
+    if not total or not need or (not case.set.context_total and slots == 1):
         return None
     fact = case.known.excludes("context+parallel_slots")
     each = total if case.set.unified_kv else total // slots
     numbers = {"ctx_size": total, "slots": slots, "per_slot": each, "needed": need}
-    facts = [fact] if fact else []
+    facts = [f for f in (fact, default) if f]
     if each >= need:
         return Finding(
             verdict=Verdict.FEASIBLE,
@@ -86,20 +87,40 @@ def slots_divide_context(case: Case) -> Finding | None:
         numbers=dict(numbers),
         facts=facts,
         says=f"the context is the total: {slots} slots of {each} tokens; a request of {need} is "
-        f"refused although {total} were asked for",
+        + (
+            f"refused although {total} were asked for"
+            if case.set.context_total
+            else f"refused: no ctx-size is given, the default total is {total}"
+        ),
         remedy=f"-c {slots * need} (slots x longest request), or --kv-unified with a per-slot cap, "
         "or fewer slots",
     )
 
 
+def _total_context(case: Case) -> tuple[int | None, Fact | None]:
+    """llama.cpp's total context, and the fact of its default: the flag, else the default of that
+    build (0: the model's own), else at most the model's own."""
+    if case.set.context_total:
+        return case.set.context_total, None
+    own = case.model.shape.max_positions if case.model else None
+    if case.set.context_total == 0:
+        return own, None
+    fact = case.known.get("default", "ctx_size")
+    if fact is not None and isinstance(fact.value, int) and fact.value > 0:
+        return min(fact.value, own or fact.value), fact
+    return own, fact
+
+
 @constraint(
     "context_default",
     asks="Does the engine's default context hold the longest request?",
-    needs="longest request, OLLAMA_CONTEXT_LENGTH or num_ctx",
+    needs="longest request, OLLAMA_CONTEXT_LENGTH or num_ctx, llama.cpp -c",
     verdicts=("conditional",),
     remedy="set the context explicitly",
 )
 def context_default(case: Case) -> Finding | None:
+    if case.engine == "llama.cpp":
+        return _unset_context(case)
     if case.engine != "ollama" or case.set.length or not case.context:
         return None
     fact = case.known.get("default", "OLLAMA_CONTEXT_LENGTH")
@@ -113,4 +134,23 @@ def context_default(case: Case) -> Finding | None:
         says=f"Ollama's default context is {default} tokens on small cards and longer prompts are "
         f"cut without an error; {case.context} are needed",
         remedy=f"OLLAMA_CONTEXT_LENGTH={case.context} (or num_ctx), and its cache in memory",
+    )
+
+
+def _unset_context(case: Case) -> Finding | None:
+    """llama.cpp without a ctx-size: for long its default was smaller than most models'."""
+    fact = case.known.get("default", "ctx_size")
+    if case.set.context_total is not None or not case.context or fact is None:
+        return None
+    if not isinstance(fact.value, int) or not 0 < fact.value < case.context:
+        return None
+    if (case.set.slots or 1) > 1:  # said by slots_divide_context
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        numbers={"default": fact.value, "needed": case.context},
+        says=f"without -c the context of this build is {fact.value} tokens; {case.context} are "
+        "needed",
+        remedy=f"-c {case.context}, or -c 0 for the model's own, and its cache in memory",
     )

@@ -195,21 +195,49 @@ def performance_infeasible(case: Case) -> Finding | None:
             says=f"{says}, the SLO is {limit} ms",
             remedy=f"{smaller}, or more bandwidth",
         )
-    if case.target.on_cpu and _doubtful(case, active, slowest, limit):
+    doubt = _doubtful(case, active, fastest, slowest, limit) if case.target.on_cpu else None
+    if doubt is not None:
         return Finding(
             verdict=Verdict.UNKNOWN,
             numbers=dict(numbers),
             probe=case.probe("load_test"),
-            says=f"{says}, {slowest:.0f} ms on a slow host: starting and answering is not serving",
+            says=f"{says}, {slowest:.0f} ms on a slow host{doubt}: starting and answering is not "
+            "serving",
             remedy=f"{smaller}; bind threads; measure",
         )
-    return Finding(verdict=Verdict.FEASIBLE, numbers=dict(numbers), says=says) if limit else None
+    if limit or case.target.on_cpu:
+        return Finding(verdict=Verdict.FEASIBLE, numbers=dict(numbers), says=says)
+    return None
 
 
-def _doubtful(case: Case, active: int, slowest: float, limit: float | None) -> bool:
+_SLOWEST_MS = 1000.0
+"""A token a second: nobody asks for less without saying so."""
+
+
+def _doubtful(
+    case: Case, active: int, fastest: float, slowest: float, limit: float | None
+) -> str | None:
+    """Why serving is in doubt on a processor, null if it is not: an SLO inside the bound, a token
+    of more than a second at best, or a processor that has to emulate the type it computes in
+    (vllm-project/vllm#12153: 0.1 token/s)."""
     if limit is not None:
-        return slowest > limit and active > 1 << 30
-    return case.engine in {"vllm", "transformers", "sglang"} and active > 6 << 30
+        return "" if slowest > limit and active > 1 << 30 else None
+    if fastest > _SLOWEST_MS:
+        return ""
+    if case.engine not in {"vllm", "transformers", "sglang"} or active < 6 << 30:
+        return None
+    flags = {f.lower() for f in case.target.flags}
+    if not flags:
+        return ", and the processor's instructions are not given"
+    whole = case.quant is not None and case.quant.scheme == "w8a8-int8"
+    wanted = {"avx512_vnni", "avx_vnni", "amx_int8", "i8mm"} if whole else _MATRIX
+    if flags & wanted:
+        return None
+    return f", and the processor has none of {', '.join(sorted(wanted))}"
+
+
+_MATRIX = {"avx512_bf16", "amx_bf16", "bf16", "sme", "avx512_fp16", "amx_tile"}
+"""Instructions that multiply 16-bit matrices, as the kernel spells them."""
 
 
 def _token_limit_ms(case: Case) -> float | None:

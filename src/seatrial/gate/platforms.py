@@ -92,6 +92,15 @@ def _board(case: Case, fact: Fact) -> Finding | None:
     gpu = case.target.gpu
     if gpu is None or not gpu.name.startswith("jetson") or case.engine in _BUILT_ANYWHERE:
         return None
+    own = case.known.get("platform", "jetson")
+    if own is not None:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{gpu.name}: the released wheels of {case.engine} are for servers; there is a "
+            "build for JetPack",
+            facts=[own],
+            remedy=str(own.detail.get("remedy") or "the container built for JetPack"),
+        )
     return Finding(
         verdict=Verdict.UNKNOWN,
         says=f"{gpu.name}: the released builds of {case.engine} are for servers; a build for "

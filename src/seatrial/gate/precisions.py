@@ -9,7 +9,9 @@ from __future__ import annotations
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.kernels import kind, method_subjects
+from seatrial.gate.kernels import flag_lifts, kind, method_subjects
+from seatrial.gate.tiles import native_from, off_the_tiles
+from seatrial.model import Quantization
 
 
 @constraint(
@@ -23,15 +25,16 @@ def emulated_precision(case: Case) -> Finding | None:
     family, capability = kind(case), case.capability
     if family not in {"fp8", "nvfp4"} or capability is None or case.quant is None:
         return None
-    native = case.known.get("min_capability", f"{family}:native")
+    native = native_from(case, family)
     if native is None or not isinstance(native.value, int) or capability >= native.value:
         return None
-    if (odd := _odd_for_marlin(case)) is not None:
+    odd, tile = off_the_tiles(case, family)
+    if odd is not None and tile is not None:
+        return None  # no kernel takes it: kernel_missing_for_arch says so
+    if odd is not None:
         return Finding(
             verdict=Verdict.UNKNOWN,
-            says=f"{family} on compute {capability / 10:.1f} needs the weight-only kernel, whose "
-            f"tiles are 128 deep and 64 wide: {odd} is no whole number of them, and what the "
-            "engine then does must be seen",
+            says=f"{odd}, and what the engine then does must be seen",
             numbers={"native_from": native.value, "capability": capability},
             facts=[native],
             remedy="another TP, or an AWQ or GPTQ checkpoint",
@@ -50,22 +53,6 @@ def emulated_precision(case: Case) -> Finding | None:
     )
 
 
-def _odd_for_marlin(case: Case) -> str | None:
-    """A width whose share per rank the weight-only kernel (Marlin: 128 x 64 tiles,
-    vllm marlin_utils.py GPTQ_MARLIN_MIN_THREAD_K and _N) cannot take; null if none is seen."""
-    shape = case.model.shape if case.model else None
-    if case.engine != "vllm" or shape is None or case.quant is None or not case.quant.block:
-        return None  # without blocks of scales the widths are padded
-    cut = 1 if case.set.ep else case.tp
-    widths = [("expert intermediate size", shape.expert_intermediate, cut)]
-    if not shape.experts:
-        widths.append(("intermediate size", shape.intermediate, case.tp))
-    for name, width, ways in widths:
-        if width and width % ways == 0 and (width // ways) % 128:
-            return f"{name} {width} / {ways} = {width // ways}"
-    return None
-
-
 @constraint(
     "quant_unsupported",
     asks="Is the checkpoint's quantisation method among the engine's methods?",
@@ -80,6 +67,8 @@ def quant_unsupported(case: Case) -> Finding | None:
     fact = next(
         (f for n in _aliases(quant.method) if (f := case.known.get("quantization", n))), None
     )
+    if (experts := _no_expert_method(case)) is not None:
+        return experts
     if fact is None:
         return _unlisted_method(case)
     if (other := _not_on_platform(case)) is not None:
@@ -103,6 +92,23 @@ def quant_unsupported(case: Case) -> Finding | None:
     return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
 
 
+def _no_expert_method(case: Case) -> Finding | None:
+    """A method may quantise linear layers and have no class for routed experts yet."""
+    quant = case.quant
+    if quant is None or not case.moe:
+        return None
+    fact = case.known.excludes(f"{quant.method}:{quant.scheme}_moe")
+    if fact is None or fact.value != "refuses" or case.architecture in fact.detail.get("but", []):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{quant.method} {quant.scheme} has no method for routed experts in {case.engine} "
+        f"{case.version or ''}: {fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or f"{case.engine} {fact.until} or later"),
+    )
+
+
 def _not_on_platform(case: Case) -> Finding | None:
     """ROCm has a list of methods of its own; CPU kernels may need more than the build does."""
     quant = case.quant
@@ -112,6 +118,8 @@ def _not_on_platform(case: Case) -> Finding | None:
     if case.target.vendor != "amd" or case.known.facts is None or quant.scheme == "nvfp4":
         return None
     gfx = case.target.gpu.gfx if case.target.gpu else None
+    if (own := _own_of_rocm(case)) is not None:
+        return own
     refused = case.known.excludes(f"{quant.scheme.partition('-')[0]}+{gfx}")
     if refused is not None:
         return Finding(
@@ -131,6 +139,27 @@ def _not_on_platform(case: Case) -> Finding | None:
         f"ROCm: {', '.join(sorted(listed))}",
         facts=list(listed.values())[:1],
         remedy="a checkpoint in one of these methods, a 16-bit one, or a later version",
+    )
+
+
+def _own_of_rocm(case: Case) -> Finding | None:
+    """A method that has no kernel on AMD at this version, as such or for routed experts."""
+    assert case.quant is not None
+    subjects = [f"{case.quant.method}+rocm"]
+    if case.moe:
+        subjects.append(f"{case.quant.method}:{case.quant.scheme}_moe+rocm")
+    fact = next((f for s in subjects if (f := case.known.excludes(s))), None)
+    if fact is None or fact.value == "ended":
+        return None
+    lifted, flag = flag_lifts(case, fact)
+    if lifted:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL if flag else Verdict.INFEASIBLE,
+        says=f"{case.quant.method} {case.quant.scheme} on AMD in {case.engine} "
+        f"{case.version or ''}: {fact.condition}",
+        facts=[fact],
+        remedy=flag or str(fact.detail.get("remedy") or "a 16-bit or FP8 checkpoint"),
     )
 
 
@@ -318,7 +347,10 @@ def quant_platform_unverified(case: Case) -> Finding | None:
     if case.known.value("platform", vendor) != "native":
         return None  # a plugin is an engine of its own, with its own list
     scheme = "gguf" if quant.method == "gguf" else quant.scheme
-    if quant.method in {"mlx", "mlc"} or scheme in _PLATFORM_OK.get(vendor, set()):
+    if quant.method in {"mlx", "mlc"} or _own_list(case, quant) or case.form == "tensorrt-engine":
+        return None
+    listed = scheme in _PLATFORM_OK.get((case.engine, vendor), _PLATFORM_OK.get(vendor, set()))
+    if listed and not _experts_unshown(case, quant):
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,
@@ -329,8 +361,29 @@ def quant_platform_unverified(case: Case) -> Finding | None:
     )
 
 
+def _own_list(case: Case, quant: Quantization) -> bool:
+    """Whether the platform has a list of its own that names the method at this version."""
+    layer = {"cpu": "cpu", "amd": "rocm", "intel": "xpu", "apple": "mps"}.get(case.target.vendor)
+    if layer is None or case.known.facts is None or case.target.vendor == "amd":
+        return False
+    names = [*_aliases(quant.method), quant.scheme.partition("-")[0]]
+    names += [case.set.quantization] if case.set.quantization else []
+    found = (f for n in names for f in case.known.facts.get_all("quantization", n, layer=layer))
+    return any(f.layer == layer and f.value == "native" for f in found)
+
+
+def _experts_unshown(case: Case, quant: Quantization) -> bool:
+    """Weight-only routed experts on AMD: Marlin is NVIDIA only, and that another kernel takes
+    them has to be known for the version (the exclusion's end)."""
+    if case.target.vendor != "amd" or not case.moe or quant.scheme not in {"w4a16", "w8a16"}:
+        return False
+    fact = case.known.excludes(f"{quant.method}:{quant.scheme}_moe+rocm")
+    return fact is None
+
+
 _ALL_FORMATS = ("llama.cpp", "ollama", "mlc-llm")
-_PLATFORM_OK = {
+_PLATFORM_OK: dict[str | tuple[str, str], set[str]] = {
+    ("sglang", "cpu"): set(),
     "amd": {"w4a16", "w8a16", "w8a8-int8", "fp8", "fp8-block", "quark", "mxfp4", "nvfp4"},
     "cpu": {"w4a16", "w8a8-int8"},
 }

@@ -123,21 +123,21 @@ def class_support(case: Case, feature: str) -> tuple[bool | None, Fact | None]:
     remedy="PP over the same devices, another TP, or llama.cpp with split-mode layer",
 )
 def heads_tp_divisibility(case: Case) -> Finding | None:
-    heads = case.model.shape.heads if case.model else None
-    if case.tp < 2 or not heads:
+    heads, tp = case.model.shape.heads if case.model else None, case.attention_tp
+    if tp < 2 or not heads:
         return None
     kv = case.model.shape.kv_heads if case.model else None
-    if heads % case.tp == 0 and _kv_divides(kv, case.tp):
+    if heads % tp == 0 and _kv_divides(kv, tp):
         return Finding(
             verdict=Verdict.FEASIBLE,
-            numbers={"heads": heads, "kv_heads": kv, "tp": case.tp},
-            says=f"{heads} heads and {kv} KV heads on TP {case.tp}: {heads // case.tp} "
-            "heads a rank" + _replicated(kv, case.tp),
+            numbers={"heads": heads, "kv_heads": kv, "tp": tp},
+            says=f"{heads} heads and {kv} KV heads on TP {tp}: {heads // tp} "
+            "heads a rank" + _replicated(kv, tp),
         )
-    what = f"{heads} heads cannot be cut by {case.tp}"
-    if heads % case.tp == 0:
-        what = f"{kv} KV heads can be neither cut nor repeated evenly over {case.tp} ranks"
-    return _escape(case, what, {"heads": heads, "kv_heads": kv, "tp": case.tp})
+    what = f"{heads} heads cannot be cut by {tp}"
+    if heads % tp == 0:
+        what = f"{kv} KV heads can be neither cut nor repeated evenly over {tp} ranks"
+    return _escape(case, what, {"heads": heads, "kv_heads": kv, "tp": tp})
 
 
 @constraint(
@@ -323,8 +323,9 @@ def cut_blocks(case: Case, tp: int) -> Iterator[tuple[str, int, float, int]]:
     if quant.scheme != "mxfp4" and not any("attn" in n or "attention" in n for n in quant.skipped):
         widths.append(("attention output", _attention_width(model)))
     for name, width in widths:
-        if width and (width % tp or (width // tp) % unit):
-            yield name, width, width / tp, unit
+        ways = max(tp // case.set.attention_dp, 1) if name == "attention output" else tp
+        if width and (width % ways or (width // ways) % unit):
+            yield name, width, width / ways, unit
 
 
 def _attention_width(model: ModelInfo) -> int | None:

@@ -2,8 +2,8 @@
 
 Figures are dense (no structured sparsity) and per device; ``memory_gb`` and bandwidths are
 decimal, as on the datasheet. What a driver reports as usable memory is less and lies in
-``reported_gib`` where somebody measured it. A missing dtype means that the vendor publishes none
-(or that the device has no such unit): it is never 0 and never derived from another dtype.
+``reported_gib`` where somebody measured it. A missing dtype means that no figure
+was read, or that the device has no such unit: it is never 0 and never derived from another dtype.
 
 Every figure says what it was compared with: ``read`` names the sources in which it was read and
 agreed, ``differs`` those that say something else, and ``unread`` is what no source at hand
@@ -146,6 +146,32 @@ ALIASES = {
     "jetson-agx-thor": "jetson-thor",
     "mi250": "mi250x",
     "radeon-ai-pro-r9700": "r9700",
+    "a100-pcie": "a100-pcie-80gb",
+    "a30-24gb": "a30",
+    "gh200": "h100-96gb",
+    "rtx-3060-12gb": "rtx-3060",
+    "rtx-3080-10gb": "rtx-3080",
+    "rtx-4060-ti": "rtx-4060-ti-8gb",
+    "rtx-5060-ti": "rtx-5060-ti-8gb",
+    "rtx-4080-16gb": "rtx-4080",
+    "rtx-5080-16gb": "rtx-5080",
+    "rtx-8000": "quadro-rtx-8000",
+    "rtx-pro-6000-blackwell": "rtx-pro-6000",
+    "rtx-pro-5000-48gb": "rtx-pro-5000",
+    "tesla-t4": "t4",
+    "tesla-p4": "p4",
+    "tesla-p40": "p40",
+    "tesla-p100": "p100-16gb",
+    "p100": "p100-16gb",
+    "k80": "tesla-k80",
+    "mi50": "mi50-16gb",
+    "rx-9060-xt-16gb": "rx-9060-xt",
+    "arc-a770-16gb": "arc-a770",
+    "jetson-orin-64gb": "jetson-orin",
+    "jetson-agx-orin-32gb": "jetson-orin-32gb",
+    "jetson-orin-nx": "jetson-orin-nx-16gb",
+    "jetson-orin-nano": "jetson-orin-nano-8gb",
+    "jetson-agx-xavier": "jetson-xavier-32gb",
 }
 
 

@@ -1,0 +1,109 @@
+"""Which model types and classes each release of Transformers knows.
+
+An engine's generic model class runs what the Transformers library beside it can build: the model
+type of config.json and the class of that name must be in that release's tables. Which release
+stands beside an engine follows from the engine's own requirement and, where that has only a
+floor, from the day the engine was released. ``history/model_types.json`` holds the tables as ranges
+over the releases read (``tools/facts_transformers.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+import msgspec
+
+from seatrial.facts import version as order
+
+_CLAUSE = re.compile(r"(===|==|!=|~=|>=|<=|>|<)\s*([^,;\s)]+)")
+
+
+class ModelTypes(msgspec.Struct, frozen=True, kw_only=True):
+    """The file.
+
+    Attributes:
+        versions: ``[version, day, wheel, sha256]`` of each release read, oldest first.
+        types, classes: name -> ``[first, end, ...]``: known from ``versions[first]`` up to, not
+            including, ``versions[end]``.
+    """
+
+    schema: str
+    verified_on: str
+    members: list[str]
+    versions: list[list[str]]
+    types: dict[str, list[int]]
+    classes: dict[str, list[int]]
+
+    def newest(self, requirement: str | None, day: str | None) -> str | None:
+        """The newest release that a requirement admits and that was out by a day; null if none
+        that was read does, or if neither is given."""
+        if requirement is None and day is None:
+            return None
+        for version, uploaded, *_ in reversed(self.versions):
+            pinned = requirement is not None and requirement.startswith("==")
+            if day is not None and uploaded > day and not pinned:
+                continue
+            if requirement is None or admits(requirement, version):
+                return version
+        return None
+
+    def has(self, version: str, *, name: str | None = None, family: str | None = None) -> bool:
+        """Whether a release that was read knows this class and this model type (what is null
+        is not asked)."""
+        place = next(n for n, v in enumerate(self.versions) if v[0] == version)
+        asked = [self.classes.get(name, [])] if name is not None else []
+        asked += [self.types.get(family, [])] if family is not None else []
+        return all(any(a <= place < b for a, b in _pairs(edges)) for edges in asked)
+
+    def first(self, *, name: str | None = None, family: str | None = None) -> str | None:
+        """The first release read that knows them; null if none does."""
+        known = (v[0] for v in self.versions if self.has(v[0], name=name, family=family))
+        return next(known, None)
+
+    def place(self, version: str) -> str:
+        """Wheel and tables of one release, in words."""
+        wheel = next(v[2] for v in self.versions if v[0] == version)
+        return f"{wheel}, {self.members[0].rpartition('/')[0]}"
+
+    def around(self, version: str) -> tuple[str | None, str | None]:
+        """The releases read at or below a version, and at or above it."""
+        mine = order.key(version)
+        below = [v[0] for v in self.versions if order.key(v[0]) <= mine]
+        above = [v[0] for v in self.versions if order.key(v[0]) >= mine]
+        return (below[-1] if below else None), (above[0] if above else None)
+
+
+def _pairs(edges: list[int]) -> list[tuple[int, int]]:
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def admits(requirement: str, version: str) -> bool:
+    """Whether a requirement (PEP 440 specifiers, joined by commas) admits a final release."""
+    mine = order.key(version)
+    for sign, text in _CLAUSE.findall(requirement):
+        prefix = text.endswith(".*")
+        other = order.key(text.removesuffix(".*"))
+        head = mine[0][: len(text.removesuffix(".*").split("."))]
+        same = head == other[0] if prefix else mine == other
+        holds = {
+            "==": same,
+            "===": same,
+            "!=": not same,
+            ">=": mine >= other,
+            "<=": mine <= other,
+            ">": mine > other,
+            "<": mine < other,
+            "~=": mine >= other and mine[0][: len(text.split(".")) - 1] == other[0][:-1],
+        }[sign]
+        if not holds:
+            return False
+    return True
+
+
+@cache
+def model_types() -> ModelTypes:
+    """The shipped file."""
+    file = resources.files("seatrial.facts").joinpath("history/model_types.json")
+    return msgspec.json.decode(file.read_bytes(), type=ModelTypes)

@@ -1,0 +1,56 @@
+"""The generic model class: what an engine may still run that its own registry does not hold.
+
+vLLM and SGLang look an unknown class up in the Transformers library beside them; without it they
+take what the model's own code registers (``auto_map`` with an ``AutoModel`` entry), and else
+refuse (vllm 0.13.0 vllm/model_executor/models/registry.py ``_try_resolve_transformers``; sglang
+0.5.8.post1 sglang/srt/model_loader/utils.py ``resolve_transformers_arch``). Which Transformers
+that is follows from the engine's requirement and the day of its release.
+"""
+
+from __future__ import annotations
+
+from seatrial.facts import Fact
+from seatrial.facts.modeltypes import model_types
+from seatrial.gate.case import Case
+
+
+def beside(case: Case) -> tuple[str | None, Fact | None]:
+    """The newest Transformers that can stand beside this version of the engine, and the fact
+    of its requirement; null where neither requirement nor day is known."""
+    fact = case.known.get("requires", "transformers")
+    if fact is not None and not case.known.exact and fact.state == "extracted":
+        fact = None  # carried over from an older version: its pin has moved
+    wanted = str(fact.value) if fact is not None else None
+    if case.known.released is None and not (wanted or "").startswith("=="):
+        return None, fact
+    return model_types().newest(wanted, case.known.released), fact
+
+
+def refused(case: Case, name: str) -> tuple[str, str, list[Fact]] | None:
+    """(why, remedy, facts) where the generic class has nothing to run; null where it may have."""
+    model = case.model
+    if model is not None and model.remote_code:
+        return None
+    tables, (release, fact) = model_types(), beside(case)
+    if release is None:
+        return None
+    family = model.model_type if model is not None else None
+    pinned = fact is not None and str(fact.value).startswith("==")
+    if case.known.later is None and not pinned and tables.first(family=family or "") is None:
+        return None  # the newest version read may meet a library newer than any that was read
+    facts = [fact] if fact is not None else []
+    if not tables.has(release, name=name):
+        since, what = tables.first(name=name), name
+    elif family is not None and not tables.has(release, family=family):
+        since, what = tables.first(family=family), f"model type {family}"
+    else:
+        return None
+    why = (
+        f"the generic class has nothing to run either: {what} is not in Transformers {release}, "
+        f"the newest that {case.engine} {case.version} takes ({tables.place(release)}), and the "
+        "model brings no code of its own"
+    )
+    remedy = "an engine or a version whose registry has it"
+    if since is not None:
+        remedy = f"a later {case.engine}, whose Transformers is {since} or newer; or another engine"
+    return why, remedy, facts
