@@ -1,6 +1,7 @@
 """Write src/seatrial/facts/history/ENGINE.json: which classes each old release had.
 
-    python tools/facts_history.py vllm lmdeploy sglang
+    python tools/facts_history.py vllm lmdeploy sglang          # every release
+    python tools/facts_history.py --missing sglang              # those that the file lacks
 
 The snapshot holds full readings of some versions. Between and before them a few members of each
 other release are read by byte range (its registry, its model files, its platform lists), and what
@@ -29,7 +30,7 @@ from seatrial.facts.reach.index import Index
 from seatrial.facts.sync import open_release, release_file
 
 FOLDER = Path(__file__).resolve().parents[1] / "src" / "seatrial" / "facts" / "history"
-FIRST = {"vllm": "0.2.0", "lmdeploy": "0.2.0", "sglang": "0.2.0"}
+FIRST = {"vllm": "0.2.0", "lmdeploy": "0.2.0", "sglang": "0.1.5"}
 PROJECT = {"vllm": "vllm", "lmdeploy": "lmdeploy", "sglang": "sglang"}
 
 Key = tuple[str, str, str | None]
@@ -240,8 +241,8 @@ def _from(findings: Findings, predicates: tuple[str, ...]) -> dict[Key, Cell]:
 READERS = {"vllm": vllm_rows, "sglang": sglang_rows, "lmdeploy": lmdeploy_rows}
 
 
-def write(engine: str) -> None:
-    """Read what is missing and write the engine's file."""
+def write(engine: str, *, missing: bool = False) -> None:
+    """Read the releases (``missing``: those that the engine's file lacks) and write the file."""
     index, known = Index(), set(load(user=Path("/nonexistent")).versions(engine))
     listed = [
         v
@@ -250,8 +251,13 @@ def write(engine: str) -> None:
         and order.key(v) >= order.key(FIRST[engine])
         and not any(order.same(v, k) for k in known)
     ]
+    kept = _kept(engine) if missing else {}
     versions, tables = [], []
     for version in sorted(set(listed), key=order.key):
+        if version in kept:
+            versions.append(kept[version][0])
+            tables.append(kept[version][1])
+            continue
         try:
             file = release_file(engine, version, index)
             source = Source(open_release(file, index), version, check=False)
@@ -276,6 +282,17 @@ def write(engine: str) -> None:
     raw = msgspec.json.format(msgspec.json.encode(body), indent=0)
     (FOLDER / f"{engine}.json").write_bytes(raw + b"\n")
     print(engine, len(versions), "versions,", len(body["rows"]), "ranges,", len(raw), "bytes")
+
+
+def _kept(engine: str) -> dict[str, tuple[list[str], dict[Key, Cell]]]:
+    """version -> (its row, its table) of what the engine's file holds."""
+    body = msgspec.json.decode((FOLDER / f"{engine}.json").read_bytes())
+    tables: list[dict[Key, Cell]] = [{} for _ in body["versions"]]
+    for predicate, subject, layer, value, member, line, supports, last, first, end in body["rows"]:
+        cell: Cell = (value, member, line, tuple(supports) if supports is not None else None)
+        for place in range(first, end):
+            tables[place][(predicate, subject, layer)] = (*cell, last) if last else cell
+    return {row[0]: (row, table) for row, table in zip(body["versions"], tables, strict=True)}
 
 
 def ranges(tables: list[dict[Key, Cell]]) -> list[list[Any]]:
@@ -309,5 +326,6 @@ def _row(cell: Cell | None) -> list[Any]:
 
 
 if __name__ == "__main__":
-    for engine in sys.argv[1:] or list(READERS):
-        write(engine)
+    names = [a for a in sys.argv[1:] if not a.startswith("-")]
+    for engine in names or list(READERS):
+        write(engine, missing="--missing" in sys.argv)

@@ -11,7 +11,7 @@ from functools import cached_property
 import msgspec
 
 from seatrial.gate.candidate import candidate_id
-from seatrial.gate.flags import Settings, settings
+from seatrial.gate.flags import TP_FLAGS, Settings, settings
 from seatrial.gate.knowledge import Knowledge
 from seatrial.gate.probes import probe
 from seatrial.gate.table import Number, Probe
@@ -101,6 +101,23 @@ class Case:
     def set(self) -> Settings:
         """The candidate's flags in common words."""
         return settings(self.candidate, max(self.target.devices, 1))
+
+    def with_tp(self, tp: int) -> Case:
+        """The same case with another tensor-parallel size stated."""
+        args = {k: v for k, v in self.candidate.args.items() if k.replace("-", "_") not in TP_FLAGS}
+        args["tp"] = tp
+        return Case(
+            spec=self.spec,
+            candidate=msgspec.structs.replace(self.candidate, args=args),
+            model=self.model,
+            model_error=self.model_error,
+            target=self.target,
+            host=self.host,
+            fingerprint=self.fingerprint,
+            known=self.known,
+            installed=self.installed,
+            adapters=self.adapters,
+        )
 
     @cached_property
     def pooled(self) -> bool:

@@ -14,9 +14,10 @@ import msgspec
 from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
 from seatrial.facts import version as order
-from seatrial.gate.case import Case
+from seatrial.gate.case import Case, Numbers
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.pool import Pool, at_least, pool
+from seatrial.gate.topology import divides
 from seatrial.model import ModelInfo, memory
 from seatrial.model.memory import Band
 
@@ -42,12 +43,10 @@ def memory_weights(case: Case) -> Finding | None:
             f"weights of {whole} a device (TP {case.tp} x PP {case.pp}) leave no room on {where} "
             f"at a share of {found.share}"
         )
-        return _by_flags(case, says, numbers, _at_least(case)) or Finding(
-            verdict=Verdict.INFEASIBLE,
-            numbers=numbers,
-            says=says,
-            remedy=_more_devices(case, found),
-        )
+        wide = pool(case, generous=True)
+        if wide is not None and wide.room.upper > 0 and _cache_never(case, wide):
+            return None  # flags may make room for the weights, never for the cache: that binds
+        return _free(case, says, numbers, _at_least(case), _more_devices(case, found))
     if found.room.lower <= 0:
         return _near(case, found, f"weights of {whole} a device nearly fill {where}")
     return Finding(
@@ -57,6 +56,16 @@ def memory_weights(case: Case) -> Finding | None:
     )
 
 
+def _cache_never(case: Case, wide: Pool) -> bool:
+    """Whether the required sequences fit no pool that flags could make."""
+    length = case.set.length or case.context
+    one = need_per_sequence(case, length) if length else None
+    many = need_per_sequence(case, case.traffic_mean or length or 0) if length else None
+    count = -(-(case.spec.requires.concurrency or 0) // (case.set.dp * case.set.attention_dp))
+    least = max(one.lower if one else 0, many.lower * count if many else 0)
+    return least > wide.room.upper
+
+
 def _at_least(case: Case) -> Band:
     """Cache for one sequence of the context, or of 1024 tokens where none is asked."""
     length = case.set.length or case.context or 1024
@@ -64,9 +73,7 @@ def _at_least(case: Case) -> Band:
     return need or Band(lower=0, best=0, upper=0)
 
 
-def _by_flags(
-    case: Case, says: str, numbers: dict[str, int | float | str | bool | None], need: Band
-) -> Finding | None:
+def _by_flags(case: Case, says: str, numbers: Numbers, need: Band) -> Finding | None:
     """Whether flags that the candidate has not set would make the room: a change, not a no."""
     wide = pool(case, generous=True)
     if wide is None or wide.room.upper < need.lower:
@@ -78,13 +85,44 @@ def _by_flags(
     says = f"{says}; with {flags} the pool is {_span(wide.room)}"
     if wide.room.lower >= need.upper:
         return Finding(verdict=Verdict.CONDITIONAL, says=says, numbers=numbers, remedy=flags)
-    return Finding(
-        verdict=Verdict.UNKNOWN,
-        says=f"{says}, needed are {format_bytes(need.best)}: inside the bound",
-        numbers=numbers,
-        remedy=f"{flags}; or one more device",
-        probe=case.probe("pool_size"),
-    )
+    return None
+
+
+def _free(case: Case, says: str, numbers: Numbers, need: Band, remedy: str) -> Finding:
+    """What does not fit as the candidate is written: a change of flags or of placement that
+    surely makes the room is a condition, one that only may is named in the remedy."""
+    by_flags = _by_flags(case, says, numbers, need)
+    if by_flags is not None:
+        return by_flags
+    wider = _by_wider_group(case, says, numbers)
+    if wider is not None:
+        return wider
+    wide = pool(case, generous=True)
+    flags = _flags(case, wide) if wide is not None and wide.room.upper >= need.lower else ""
+    if flags:
+        remedy = f"{remedy}; {flags} may be enough"
+    return Finding(verdict=Verdict.INFEASIBLE, numbers=numbers, says=says, remedy=remedy)
+
+
+def _by_wider_group(case: Case, says: str, numbers: Numbers) -> Finding | None:
+    """Devices that the stated placement leaves idle: a larger TP over them that surely holds
+    weights and cache."""
+    spare = case.target.count // max(case.pp * case.set.dp, 1)
+    if not case.set.tp_stated or case.pooled or case.set.attention_dp > 1:
+        return None
+    for tp in (2, 4, 8, 16):
+        if not case.tp < tp <= spare or not divides(case, tp):
+            continue
+        other = case.with_tp(tp)
+        found, need = pool(other), _at_least(other)
+        if found is not None and found.room.lower > need.upper:
+            return Finding(
+                verdict=Verdict.CONDITIONAL,
+                numbers=numbers | {"tp": tp},
+                says=f"{says}; {case.target.count} devices are there",
+                remedy=f"TP {tp} over {tp} of the {case.target.count} devices",
+            )
+    return None
 
 
 def _flags(case: Case, wide: Pool) -> str:
@@ -115,7 +153,7 @@ def _not_known(case: Case) -> Finding | None:
     )
 
 
-def _numbers(found: Pool) -> dict[str, int | float | str | bool | None]:
+def _numbers(found: Pool) -> Numbers:
     return {
         "total_bytes": found.total,
         "share": found.share,
@@ -270,12 +308,7 @@ def _compare(case: Case, found: Pool, need: Band, length: int, count: int) -> Fi
         "fits_tokens": _fitting(case, found.room.best),
     }
     if need.lower > found.room.upper:
-        return _by_flags(case, says, numbers, need) or Finding(
-            verdict=Verdict.INFEASIBLE,
-            numbers=numbers,
-            says=says,
-            remedy=_less_cache(case, found, need),
-        )
+        return _free(case, says, numbers, need, _less_cache(case, found, need))
     if need.upper <= found.room.lower:
         return Finding(verdict=Verdict.FEASIBLE, numbers=numbers, says=says)
     near = _near(case, found, says, need.upper)

@@ -13,7 +13,7 @@ import msgspec
 
 from seatrial.workload.spec import CandidateSpec
 
-_TP = (
+TP_FLAGS = (
     "tensor_parallel_size",
     "tp_size",
     "tp",
@@ -66,7 +66,7 @@ _SPECULATIVE = (
     "draft_model",
 )
 
-COUNTS = frozenset((*_TP, *_PP, *_DP, *_SEQS))
+COUNTS = frozenset((*TP_FLAGS, *_PP, *_DP, *_SEQS))
 """Flags whose value is a count of at least one; those where 0 or -1 mean "by itself" are left
 out (llama.cpp's ctx_size 0, SGLang's context_length none)."""
 
@@ -110,7 +110,7 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
     tensor-parallel group: that is what "does it run on these cards" asks."""
     args = {k.replace("-", "_"): v for k, v in spec.args.items()}
     env = spec.env
-    tp, pp, dp = _count(args, _TP), _count(args, _PP), _count(args, _DP)
+    tp, pp, dp = _count(args, TP_FLAGS), _count(args, _PP), _count(args, _DP)
     stated = any(v is not None for v in (tp, pp, dp))
     tp, dp, inside = _inside(spec.engine, args, tp, dp)
     rest = max(devices // ((pp or 1) * (dp or 1)), 1)

@@ -444,7 +444,9 @@ def _never_there(case: Case, name: str) -> str | None:
     names = class_names(case, name)
     found = [f for n in names if (f := later.get("architecture", n, layer=case.known.layer))]
     if not found:
-        known = later.knows("architecture") and case.engine not in {"mlc-llm", "tgi"}
+        known = later.knows("architecture") and case.engine != "tgi"
+        if case.engine == "mlc-llm":  # its table lists model types
+            known = known and case.model is not None and case.model.model_type is not None
         if case.engine == "ollama":
             core = case.known.core(later)
             known = core is not None and not any(core.get("architecture", n) for n in names)

@@ -205,6 +205,8 @@ def _family_specific(case: Case, capability: int) -> Finding | None:
 
 def _stems(case: Case) -> list[str]:
     family, names = kind(case), ["engine"]
+    if case.spec.requires.lora or case.set.lora:
+        names.append("lora")
     if case.architecture:
         names.append(case.architecture)
     if family:
@@ -443,6 +445,15 @@ def _moved(case: Case, fact: Fact, capability: int) -> Fact | None:
     return other if (capability < other.value) != (capability < fact.value) else None
 
 
+def on_other_backend(case: Case) -> Fact | None:
+    """LMDeploy on TurboMind: what the PyTorch engine's list says of the checkpoint's method."""
+    if case.engine != "lmdeploy" or case.known.layer != "turbomind" or case.quant is None:
+        return None
+    facts = case.known.on_layer("pytorch").facts
+    found = facts.get_all("quantization", case.quant.method, layer="pytorch") if facts else []
+    return next((f for f in found if f.layer == "pytorch" and f.value == "native"), None)
+
+
 _UNITS = {"fp8": 89, "fp8-block": 89, "nvfp4": 100, "mxfp4": 100}
 
 
@@ -453,6 +464,7 @@ def _no_gate(case: Case, label: str) -> Iterator[Finding]:
         return
     names = (quant.method, quant.scheme.partition("-")[0])
     listed = any(case.known.get(p, n) for p in ("quantization", "weight_format") for n in names)
+    listed = listed or on_other_backend(case) is not None
     if listed and capability >= _UNITS.get(quant.scheme, 80):
         return
     yield Finding(

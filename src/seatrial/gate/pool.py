@@ -196,7 +196,8 @@ def _other(case: Case) -> Band:
     adapters = adapter_bytes(case)
     counted = case.engine == "vllm" and not case.set.eager and at_least(case, "0.21.0")
     graphs = int(1.5 * GIB) if counted else int(0.25 * GIB)
-    return Band(lower=int(0.1 * GIB), best=best + adapters // 2, upper=best + graphs + adapters)
+    least = 0.4 if case.engine == "vllm" and case.tp * case.pp > 1 else 0.1
+    return Band(lower=int(least * GIB), best=best + adapters // 2, upper=best + graphs + adapters)
 
 
 def adapter_bytes(case: Case) -> int:

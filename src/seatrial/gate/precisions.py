@@ -9,7 +9,7 @@ from __future__ import annotations
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.kernels import flag_lifts, kind, method_subjects
+from seatrial.gate.kernels import flag_lifts, kind, method_subjects, on_other_backend
 from seatrial.gate.tiles import native_from, off_the_tiles
 from seatrial.model import Quantization
 
@@ -109,6 +109,24 @@ def _no_expert_method(case: Case) -> Finding | None:
     )
 
 
+def _other_backend(case: Case) -> Finding | None:
+    """LMDeploy: a method that TurboMind lacks and the PyTorch engine has. Where the class is not
+    TurboMind's either, the PyTorch engine takes over by itself."""
+    if case.quant is None or (fact := on_other_backend(case)) is None:
+        return None
+    name = case.architecture or ""
+    takes_over = (
+        case.known.get("architecture", name) is None
+        and case.known.on_layer("pytorch").get("architecture", name) is not None
+    )
+    return Finding(
+        verdict=Verdict.FEASIBLE if takes_over else Verdict.CONDITIONAL,
+        says=f"quant_method {case.quant.method} is not among TurboMind's, but the PyTorch engine's",
+        facts=[fact],
+        remedy="backend: pytorch",
+    )
+
+
 def _not_on_platform(case: Case) -> Finding | None:
     """ROCm has a list of methods of its own; CPU kernels may need more than the build does."""
     quant = case.quant
@@ -196,6 +214,8 @@ def _aliases(method: str) -> list[str]:
 def _unlisted_method(case: Case) -> Finding | None:
     quant = case.quant
     assert quant is not None
+    if (other := _other_backend(case)) is not None:
+        return other
     if any(case.known.get("min_capability", s) for s in method_subjects(case)):
         return None
     if case.engine == "mlc-llm" and quant.method == "awq":

@@ -248,13 +248,15 @@ def _holds_weights(case: Case, ranks: int) -> bool:
 
 def largest_dividing(case: Case, limit: int) -> int:
     """Largest TP below ``limit`` that heads, KV heads and blocks allow."""
+    return next((tp for tp in range(limit - 1, 1, -1) if divides(case, tp)), 1)
+
+
+def divides(case: Case, tp: int) -> bool:
+    """Whether heads, KV heads and blocks of scales can be cut by so many ranks."""
     shape = case.model.shape if case.model else None
-    for tp in range(limit - 1, 1, -1):
-        if shape and shape.heads and (shape.heads % tp or not _kv_divides(shape.kv_heads, tp)):
-            continue
-        if not any(True for _ in cut_blocks(case, tp)):
-            return tp
-    return 1
+    if shape and shape.heads and (shape.heads % tp or not _kv_divides(shape.kv_heads, tp)):
+        return False
+    return not any(True for _ in cut_blocks(case, tp))
 
 
 @constraint(

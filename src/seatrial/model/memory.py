@@ -157,9 +157,10 @@ def weight_bytes(model: ModelInfo, *, draft: bool = False) -> Band | None:
     best = _quantized_bytes(model, draft=draft)
     spread = 0.01 if count.exact else 0.10
     spread = spread if model.cache_known else 0.15
+    less = 0.002 if count.exact and model.cache_known else spread  # a loader only adds to a count
     tower = count.tower  # 2 bytes each, known to a half
     return Band(
-        lower=int(best * (1 - spread)) - tower, best=best, upper=int(best * (1.02 + spread)) + tower
+        lower=int(best * (1 - less)) - tower, best=best, upper=int(best * (1.02 + spread)) + tower
     )
 
 

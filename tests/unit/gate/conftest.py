@@ -102,7 +102,12 @@ def write_model(folder: Path, shape: dict[str, Any]) -> Path:
 @pytest.fixture(scope="session")
 def shapes() -> dict[str, dict[str, Any]]:
     """Name -> configuration, from the files of models in tests/data/gate."""
-    named = ("models.yaml", "independent-models.yaml", "unseen-models.yaml")
+    named = (
+        "models.yaml",
+        "independent-models.yaml",
+        "unseen-models.yaml",
+        "unseen-6-models.yaml",
+    )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}
 
 
