@@ -49,6 +49,24 @@ def vllm_rows(source: Source, version: str) -> dict[Key, Cell]:
     rows = _vllm_new(source, version) if order.key(version) >= order.key("0.6.3") else {}
     rows = rows or _vllm_old(source)
     rows.update(_vllm_methods(source))
+    rows.update(vllm_gates(source))
+    return rows
+
+
+def vllm_gates(source: Source) -> dict[Key, Cell]:
+    """The capability that a method's class returns, where it is one constant."""
+    folder = "vllm/model_executor/layers/quantization"
+    paths = [*source.glob(f"{folder}/*.py"), *source.glob(f"{folder}/compressed_tensors/*.py")]
+    source.fetch(paths)
+    gates = {k: v for p in paths for k, v in _gates(source.text(p), p)}
+    rows: dict[Key, Cell] = {}
+    for node in ast.walk(ast.parse(source.text(f"{folder}/__init__.py") or "")):
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            gate = gates.get(_called(value) or "")
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and gate is not None:
+                rows[("min_capability", key.value, None)] = (*gate, None)
     return rows
 
 
@@ -202,12 +220,64 @@ _PIN = re.compile(
 
 
 def sglang_rows(source: Source, version: str) -> dict[Key, Cell]:
-    """Entry classes of the model files."""
+    """Entry classes of the model files, and quantisation methods with their gates."""
     findings = Findings(source, "sglang", version)
     paths = source.glob("sglang/srt/models/*.py")
     source.fetch(paths)
     sglang.architectures(findings, paths)
-    return _from(findings, ("architecture",))
+    return {**_from(findings, ("architecture",)), **sglang_methods(source)}
+
+
+def sglang_methods(source: Source) -> dict[Key, Cell]:
+    """Dictionaries of methods (with vLLM's, as long as it took those), and the constant that a
+    method's class returns as its capability. Before 0.4 the dictionary was vLLM's."""
+    table = "sglang/srt/layers/quantization/__init__.py"
+    paths = source.glob("sglang/srt/layers/quantization/*.py")
+    paths += source.glob("sglang/srt/layers/quantization/*/*.py")
+    source.fetch(paths)
+    gates = {k: v for p in paths for k, v in _gates(source.text(p), p)}
+    rows: dict[Key, Cell] = {}
+    for node in _tables(ast.parse(source.text(table) or "").body):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                continue
+            rows[("quantization", key.value, None)] = ("native", table, key.lineno, None)
+            gate = gates.get(_called(value) or "")
+            if gate is not None:
+                rows[("min_capability", key.value, None)] = (*gate, None)
+    return rows
+
+
+def _tables(body: list[ast.stmt]) -> Iterator[ast.Dict]:
+    """Dictionaries of methods that hold on CUDA: assigned, or joined by ``update``."""
+    for node in body:
+        if isinstance(node, ast.If):
+            test = ast.unparse(node.test)
+            if "is_cuda" in test or not re.search(r"is_(hip|npu|cpu|xpu|musa|mps)", test):
+                yield from _tables(node.body)
+            continue
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            owner, value = ast.unparse(value.func.value), value.args[0] if value.args else None
+        elif isinstance(node, ast.Assign):
+            owner = ast.unparse(node.targets[0])
+        else:
+            owner = ast.unparse(node.target) if isinstance(node, ast.AnnAssign) else ""
+        if owner.endswith("QUANTIZATION_METHODS") and isinstance(value, ast.Dict):
+            yield value
+
+
+def _gates(text: str, path: str) -> Iterator[tuple[str, tuple[int, str, int]]]:
+    """(class, (capability, path, line)) where ``get_min_capability`` is one constant."""
+    for node in ast.parse(text or "").body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == "get_min_capability":
+                found = [n.value for n in ast.walk(part) if isinstance(n, ast.Return)]
+                constant = found[0] if len(found) == 1 else None
+                if isinstance(constant, ast.Constant) and isinstance(constant.value, int):
+                    yield node.name, (constant.value, path, part.lineno)
 
 
 def lmdeploy_rows(source: Source, version: str) -> dict[Key, Cell]:

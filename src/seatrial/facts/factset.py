@@ -41,6 +41,9 @@ ONE_VALUE = frozenset(
 )
 """Predicates of which a subject has one value: two different ones are a contradiction."""
 
+WHOLE = frozenset({"architecture", "quantization"})
+"""Predicates whose tables a history holds whole; of others it holds some subjects."""
+
 OWNED = {"min_capability": "quantization", "act_dtypes": "quantization"}
 """Predicates that are a property of a subject of another predicate."""
 
@@ -97,8 +100,10 @@ class FactSet:
     def _made(self, predicate: str | None) -> list[Fact]:
         """The facts of one predicate, or of all."""
         read = facts_of(self.file, predicate) if self.file else []
-        if self.past is not None and "architecture" in self.past.predicates:
-            read = [f for f in read if f.predicate != "architecture"]  # of an older version
+        if self.past is not None:  # whole tables of its own, or of both sides: not an older one's
+            own, seen = self.past.predicates & WHOLE, self.past.seen
+            read = [f for f in read if f.predicate not in own]
+            read = [f for f in read if (f.predicate, f.subject, f.layer) not in seen]
         for companion in self._companions if predicate in (None, "cuda_targets") else ():
             read += companion.all("cuda_targets")
         wanted = [d for d in self._documented if predicate in (None, d.predicate)]

@@ -110,10 +110,9 @@ def rank_weights(case: Case, model: ModelInfo) -> Band | None:
         return None
     extra = _padding(case, model)
     band = Band(lower=band.lower + extra // 2, best=band.best + extra, upper=band.upper + extra)
-    ways = case.tp * case.pp
-    if ways == 1:
+    ways, count = case.tp * case.pp, model.parameters
+    if ways == 1 and not (case.set.ep and case.set.dp > 1 and count):
         return band
-    count = model.parameters
     stage = memory.stage_share(model, case.pp)
     repeated = (count.other * 2) if count else 0
     experts_over_dp = case.set.dp if case.set.ep and count and count.experts else 1
@@ -121,11 +120,15 @@ def rank_weights(case: Case, model: ModelInfo) -> Band | None:
     if experts_over_dp > 1 and count:
         part = count.experts / max(count.total, 1)
         share *= 1 - part + part / experts_over_dp
+    whole = 0  # attention that every part of a group shared out to requests keeps
+    if case.set.attention_dp > 1 and count:
+        bits = memory.effective_bits(model)
+        whole = int(count.attention * bits / 8 * stage * (1 / case.attention_tp - 1 / case.tp))
     upper_extra = repeated + (count.embedding * 2 if count and case.pp > 1 else 0)
     return Band(
-        lower=int(band.lower * share),
-        best=int(band.best * share + repeated * (1 - share)),
-        upper=int(band.upper * share + upper_extra),
+        lower=int(band.lower * share) + whole,
+        best=int(band.best * share + repeated * (1 - share)) + whole,
+        upper=int(band.upper * share + upper_extra) + whole,
     )
 
 

@@ -218,6 +218,14 @@ def _unlisted_method(case: Case) -> Finding | None:
         return other
     if any(case.known.get("min_capability", s) for s in method_subjects(case)):
         return None
+    names = [*_aliases(quant.method), *([case.set.quantization] if case.set.quantization else [])]
+    if (why := case.known.lacks("quantization", names)) is not None:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"quant_method {quant.method} is not among the methods of {case.engine} "
+            f"{case.version}: {why}",
+            remedy="another checkpoint of the model, a later version, or another engine",
+        )
     if case.engine == "mlc-llm" and quant.method == "awq":
         return Finding(
             verdict=Verdict.CONDITIONAL,

@@ -109,7 +109,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of elements by what a loader does with them.
 
     Attributes:
-        linear: what a quantisation recipe quantises, ``experts`` (routed ones) among it.
+        linear: what a quantisation recipe quantises, ``experts`` (routed ones) and ``attention``
+            (its projections) among it.
         embedding: the input table and the output head. other: norms, biases, routers.
         tower: vision or audio encoders. draft: multi-token heads, in no other sum.
         exact: the family's layer equations are known to the last element (towers apart).
@@ -122,6 +123,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     tower: int
     draft: int
     exact: bool
+    attention: int = 0
 
     @property
     def total(self) -> int:

@@ -75,7 +75,7 @@ def estimate(keys: Keys, shape: Shape, outer: Keys) -> Parameters | None:
         return None
     family = keys.text("model_type") or ""
     kinds = layer_kinds(keys, layers)
-    linear = experts = other = 0
+    linear = experts = other = heads = 0
     attention, norms = _attention(keys, shape, family)
     for number, kind in enumerate(kinds or ["full"] * layers):
         if kind in {"state", "both"}:
@@ -84,6 +84,7 @@ def estimate(keys: Keys, shape: Shape, outer: Keys) -> Parameters | None:
             other += vectors
         if kind not in {"state", "mlp"}:
             linear += attention
+            heads += attention
             other += norms
         if _has_feed_forward(keys, kind):
             dense, routed, small = _feed_forward(keys, shape, number, family)
@@ -104,6 +105,7 @@ def estimate(keys: Keys, shape: Shape, outer: Keys) -> Parameters | None:
         tower=tower,
         draft=draft,
         exact=exact,
+        attention=heads,
     )
 
 
