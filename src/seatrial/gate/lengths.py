@@ -124,17 +124,26 @@ def context_default(case: Case) -> Finding | None:
     if case.engine != "ollama" or case.set.length or not case.context:
         return None
     fact = case.known.get("default", "OLLAMA_CONTEXT_LENGTH")
-    default = fact.value if fact and isinstance(fact.value, int) else 4096
+    default = _by_memory(case, fact) if fact and isinstance(fact.value, int) else 4096
     if case.context <= default:
         return None
     return Finding(
         verdict=Verdict.CONDITIONAL,
         facts=[fact] if fact else [],
         numbers={"default": default, "needed": case.context},
-        says=f"Ollama's default context is {default} tokens on small cards and longer prompts are "
-        f"cut without an error; {case.context} are needed",
+        says=f"Ollama's default context is {default} tokens here and longer prompts are cut "
+        f"without an error; {case.context} are needed",
         remedy=f"OLLAMA_CONTEXT_LENGTH={case.context} (or num_ctx), and its cache in memory",
     )
+
+
+def _by_memory(case: Case, fact: Fact) -> int:
+    """The default of a version that takes it from the device memory: the smallest where that is
+    not known (``detail.by_gib``: from so many GiB on, so many tokens)."""
+    gpu = case.target.gpu
+    gib = gpu.memory_bytes * case.target.devices / (1 << 30) if gpu else 0.0
+    steps = fact.detail.get("by_gib", [])
+    return max([fact.value, *(tokens for least, tokens in steps if gib >= least)])
 
 
 def _unset_context(case: Case) -> Finding | None:
