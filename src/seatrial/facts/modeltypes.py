@@ -38,12 +38,15 @@ class ModelTypes(msgspec.Struct, frozen=True, kw_only=True):
 
     def newest(self, requirement: str | None, day: str | None) -> str | None:
         """The newest release that a requirement admits and that was out by a day; null if none
-        that was read does, or if neither is given."""
+        that was read does, or if neither is given. For a pin to a release that was not read (a
+        withdrawn one) it is the next one read: it knows no less."""
         if requirement is None and day is None:
             return None
+        pinned = requirement is not None and re.fullmatch(r"==[\w.]+", requirement) is not None
+        if pinned and requirement is not None:
+            return self.around(requirement.removeprefix("=="))[1]
         for version, uploaded, *_ in reversed(self.versions):
-            pinned = requirement is not None and requirement.startswith("==")
-            if day is not None and uploaded > day and not pinned:
+            if day is not None and uploaded > day:
                 continue
             if requirement is None or admits(requirement, version):
                 return version
@@ -83,10 +86,10 @@ def admits(requirement: str, version: str) -> bool:
     """Whether a requirement (PEP 440 specifiers, joined by commas) admits a final release."""
     mine = order.key(version)
     for sign, text in _CLAUSE.findall(requirement):
-        prefix = text.endswith(".*")
-        other = order.key(text.removesuffix(".*"))
-        head = mine[0][: len(text.removesuffix(".*").split("."))]
-        same = head == other[0] if prefix else mine == other
+        bare = text.removesuffix(".*")
+        parts = bare.split(".")
+        other, prefix = order.key(bare), text.endswith(".*")
+        same = _starts(version, parts) if prefix else mine == other
         holds = {
             "==": same,
             "===": same,
@@ -95,11 +98,16 @@ def admits(requirement: str, version: str) -> bool:
             "<=": mine <= other,
             ">": mine > other,
             "<": mine < other,
-            "~=": mine >= other and mine[0][: len(text.split(".")) - 1] == other[0][:-1],
+            "~=": mine >= other and _starts(version, parts[:-1]),
         }[sign]
         if not holds:
             return False
     return True
+
+
+def _starts(version: str, parts: list[str]) -> bool:
+    """Whether a version begins with these parts."""
+    return version.split(".")[: len(parts)] == parts
 
 
 @cache

@@ -26,11 +26,31 @@ def beside(case: Case) -> tuple[str | None, Fact | None]:
     return model_types().newest(wanted, case.known.released), fact
 
 
+_WITH_IMAGES = ("TransformersMultiModalForCausalLM", "TransformersForMultimodalLM")
+
+
+def _kind_lacking(case: Case, name: str) -> tuple[str, str, list[Fact]] | None:
+    """The generic class of text generation runs no image or audio model: that takes one of its
+    own (vLLM 0.10.1, SGLang 0.5.10), and none runs an encoder and a decoder."""
+    towers = case.model is not None and (case.model.vision or case.model.audio)
+    remedy = "an engine or a version whose registry has it"
+    if not towers and not name.endswith("ForConditionalGeneration"):
+        return None
+    if not towers:
+        return "the generic classes run decoders only", remedy, []
+    if any(case.known.get("architecture", c) is not None for c in _WITH_IMAGES):
+        return None
+    why = f"{case.engine} {case.version} has no generic class for images or audio"
+    return why, remedy, []
+
+
 def refused(case: Case, name: str) -> tuple[str, str, list[Fact]] | None:
     """(why, remedy, facts) where the generic class has nothing to run; null where it may have."""
     model = case.model
     if model is not None and model.remote_code:
         return None
+    if (lacking := _kind_lacking(case, name)) is not None:
+        return lacking
     tables, (release, fact) = model_types(), beside(case)
     if release is None:
         return None

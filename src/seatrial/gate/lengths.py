@@ -143,7 +143,7 @@ def _by_memory(case: Case, fact: Fact) -> int:
     gpu = case.target.gpu
     gib = gpu.memory_bytes * case.target.devices / (1 << 30) if gpu else 0.0
     steps = fact.detail.get("by_gib", [])
-    return max([fact.value, *(tokens for least, tokens in steps if gib >= least)])
+    return max(int(fact.value), *(int(tokens) for least, tokens in steps if gib >= least), 0)
 
 
 def _unset_context(case: Case) -> Finding | None:

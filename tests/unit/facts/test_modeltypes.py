@@ -1,0 +1,63 @@
+"""Which Transformers stands beside an engine, and what it knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.facts.modeltypes import admits, model_types
+
+
+@pytest.mark.parametrize(
+    ("requirement", "version", "expected"),
+    [
+        ("==4.57.1", "4.57.1", True),
+        ("==4.57.1", "4.57.2", False),
+        ("<5,>=4.56.0", "4.57.6", True),
+        ("<5,>=4.56.0", "5.0.0", False),
+        ("<5,>=4.56.0", "4.55.4", False),
+        ("!=4.52.0,>=4.51.1", "4.52.0", False),
+        ("~=4.51.0", "4.51.3", True),
+        ("~=4.51.0", "4.52.0", False),
+        ("==4.57.*", "4.57.3", True),
+        ("", "4.31.0", True),
+    ],
+)
+def test_a_requirement_admits(requirement: str, version: str, expected: bool) -> None:
+    assert admits(requirement, version) is expected
+
+
+def test_the_day_bounds_what_a_floor_leaves_open() -> None:
+    tables = model_types()
+    assert tables.newest(">=4.51.0", "2025-04-20") == "4.51.3"
+    assert tables.newest("==4.57.1", "2020-01-01") == "4.57.1"  # a pin says it all
+    assert tables.newest("==4.57.0", None) == "4.57.1"  # withdrawn: the next one knows no less
+    assert tables.newest(None, None) is None
+    assert tables.newest(">=99", "2026-11-30") is None
+
+
+def test_classes_and_types_have_a_first_release() -> None:
+    tables = model_types()
+    assert tables.first(name="Qwen3NextForCausalLM") == "4.57.1"
+    assert tables.first(family="qwen3_5_moe") == "5.2.0"
+    assert tables.first(name="LlavaQwenForCausalLM") is None
+    assert tables.has("4.57.1", name="Qwen3ForCausalLM", family="qwen3")
+    assert not tables.has("4.50.0", name="Qwen3ForCausalLM")
+    assert not tables.has("4.57.1", name="Qwen3ForCausalLM", family="no-such-family")
+
+
+def test_every_release_is_known_once_and_in_order() -> None:
+    tables = model_types()
+    days = [v[1] for v in tables.versions]
+    assert len(tables.versions) > 120
+    assert len({v[0] for v in tables.versions}) == len(tables.versions)
+    assert min(days) >= "2023-07-01"
+    for edges in (*tables.types.values(), *tables.classes.values()):
+        assert len(edges) % 2 == 0
+        assert edges == sorted(edges)
+        assert edges[-1] <= len(tables.versions)
+
+
+def test_around() -> None:
+    tables = model_types()
+    assert tables.around("4.57.1") == ("4.57.1", "4.57.1")
+    assert tables.around("4.30.0") == (None, "4.31.0")
