@@ -13,7 +13,7 @@ from seatrial.facts import Fact
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
-from seatrial.gate.generic import refused
+from seatrial.gate.generic import in_library, refused
 
 _ELSEWHERE = {
     "gguf": "llama.cpp or Ollama with the same file, or the Safetensors checkpoint of the model",
@@ -463,6 +463,15 @@ def _never_there(case: Case, name: str) -> str | None:
 
 def _unregistered(case: Case, name: str) -> Finding:
     """Absence has three readings: refused, a generic class, or a registry that was not read."""
+    if case.engine == "transformers":
+        known, where = in_library(case, name)
+        if known is not None:
+            has = "in" if known else "not in"
+            return Finding(
+                verdict=Verdict.FEASIBLE if known else Verdict.INFEASIBLE,
+                says=f"{name} is {has} the tables of Transformers {case.version} ({where})",
+                remedy="" if known else "a later version, or code that comes with the model",
+            )
     if (why := _never_there(case, name)) is not None:
         return Finding(
             verdict=Verdict.INFEASIBLE,

@@ -74,3 +74,18 @@ def refused(case: Case, name: str) -> tuple[str, str, list[Fact]] | None:
     if since is not None:
         remedy = f"a later {case.engine}, whose Transformers is {since} or newer; or another engine"
     return why, remedy, facts
+
+
+def in_library(case: Case, name: str) -> tuple[bool | None, str]:
+    """For Transformers itself, between its full readings: whether the release has the class and
+    the model type, and where that is read; null where neighbours differ or none is newer."""
+    tables, version = model_types(), case.version
+    if version is None:
+        return None, ""
+    family = case.model.model_type if case.model is not None else None
+    sides = [v for v in tables.around(version) if v is not None]
+    if len(sides) < 2:
+        return None, ""
+    found = {tables.has(v, name=name, family=family) for v in sides}
+    where = tables.place(sides[0])
+    return (found.pop(), where) if len(found) == 1 else (None, "")

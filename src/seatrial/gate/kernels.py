@@ -397,8 +397,8 @@ def _asked_by_name(case: Case, capability: int) -> Iterator[Finding]:
 def _method_gate(case: Case, capability: int) -> Iterator[Finding]:
     subjects = method_subjects(case)
     quant = case.quant
-    if not subjects or quant is None or case.engine == "mlc-llm":  # it compiles its own kernels
-        return
+    if not subjects or quant is None or case.engine in {"mlc-llm", "llama.cpp", "ollama"}:
+        return  # the first compiles its own kernels, the others convert
     fact = next((f for s in subjects if (f := case.known.get("min_capability", s))), None)
     label = quant.method + (f" {quant.scheme}" if quant.scheme != quant.method else "")
     if fact is None or not isinstance(fact.value, int):

@@ -309,6 +309,8 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
         "0",
     }:
         return None
+    if case.engine == "lmdeploy":  # quant_policy is written as the number of bits
+        asked = {"int8": "8", "int4": "4"}.get(asked.lower(), asked)
     fact = case.known.get("kv_cache_dtype", asked)
     if (low := _fp8_cache_below(case, asked)) is not None:
         return low
