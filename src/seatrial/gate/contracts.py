@@ -6,6 +6,7 @@ fact speaks of is ``unknown`` with the probe that settles it, never a pass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -109,7 +110,60 @@ _declare(
     lambda c: c.spec.requires.reasoning_parser,
 )
 _declare("logprobs", "log probabilities", lambda c: c.spec.requires.logprobs)
-_declare("speculative", "speculative decoding", lambda c: c.speculative)
+
+
+@constraint(
+    "feature_missing_speculative",
+    asks="Has the engine what is required: speculative decoding, by this method?",
+    needs="requires.speculative or the flags, facts supports speculative, speculative_method",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="another method, another version, or another engine",
+)
+def feature_missing_speculative(case: Case) -> Finding | None:
+    if not case.speculative:
+        return None
+    listed = _methods_listed(case)
+    if listed is None or _SAME.get(case.speculative, case.speculative) not in _METHODS:
+        return _judge(case, "speculative", "speculative decoding")
+    facts, sure = listed
+    names = {f.subject.lower() for f in facts}
+    asked = _SAME.get(case.speculative, case.speculative)
+    if any(_names(asked, name) for name in names) or (asked == "mtp" and case.engine == "sglang"):
+        return _judge(case, "speculative", "speculative decoding")
+    return Finding(
+        verdict=Verdict.INFEASIBLE if sure else Verdict.UNKNOWN,
+        says=f"{asked} is not among the speculative methods of {case.engine} {case.version or ''}: "
+        f"{', '.join(sorted(names))}",
+        facts=facts[:1],
+        remedy="one of these methods, or a version that has it",
+        probe=None if sure else case.probe("boot_log"),
+    )
+
+
+_METHODS = {"eagle", "eagle3", "medusa", "ngram", "suffix", "dflash", "mtp", "mlp_speculator"}
+_SAME = {"nextn": "mtp", "deepseek_mtp": "mtp", "eagle-3": "eagle3", "[ngram]": "ngram"}
+
+
+def _names(asked: str, listed: str) -> bool:
+    """Whether a listed method is the one asked for: ``ngram-cache`` and ``draft-eagle3`` are."""
+    parts = re.split(r"[-_]", listed)
+    return asked == listed or asked in parts
+
+
+def _methods_listed(case: Case) -> tuple[list[Fact], bool] | None:
+    """(methods of this version's list, whether a name that is not there was not there): between
+    two readings both must lack it, so both are given; null where none was read."""
+    if not case.known.complete("speculative_method") or case.engine not in {"vllm", "sglang"}:
+        return None
+    here = case.known.all("speculative_method")
+    if case.known.exact:
+        return here, True
+    later = case.known.later
+    if later is None or not later.knows("speculative_method"):
+        return here, False
+    return here + later.all("speculative_method"), True
+
+
 _declare(
     "pd_disaggregation", "prefill and decode apart", lambda c: c.spec.requires.pd_disaggregation
 )

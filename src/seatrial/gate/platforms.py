@@ -119,6 +119,18 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
     gpu = case.target.gpu
     if vendor != "amd" or gpu is None or gpu.gfx is None:
         return None
+    near = case.known.get("requires", "amd_override")
+    if near is not None and isinstance(near.value, dict) and gpu.gfx in near.value:
+        setting = f"HSA_OVERRIDE_GFX_VERSION={near.value[gpu.gfx]}"
+        if "HSA_OVERRIDE_GFX_VERSION" in case.candidate.env:
+            return None
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{gpu.gfx} ({gpu.name}) is not among the AMD chips that {case.engine} is built "
+            f"for: {near.condition}",
+            facts=[fact, near],
+            remedy=f"{setting}, or llama.cpp with Vulkan",
+        )
     listed = case.known.get("requires", "amd_gfx")
     if listed is None or not isinstance(listed.value, list) or gpu.gfx in listed.value:
         return None

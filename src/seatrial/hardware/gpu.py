@@ -123,6 +123,15 @@ def all_gpus() -> dict[str, Gpu]:
 
 ALIASES = {
     "v100": "v100-32gb",
+    "v100s-32gb": "v100-32gb",
+    "a100-sxm4-80gb": "a100-80gb",
+    "a100-sxm4-40gb": "a100-40gb",
+    "h100-sxm5": "h100-80gb",
+    "h200-sxm": "h200",
+    "rtx-pro-6000-max-q": "rtx-pro-6000",
+    "rtx-pro-6000-server": "rtx-pro-6000",
+    "rx-6800xt": "rx-6800-xt",
+    "7900-xtx": "rx-7900-xtx",
     "a100": "a100-80gb",
     "h100": "h100-80gb",
     "h100-sxm": "h100-80gb",
@@ -183,9 +192,12 @@ def gpu(name: str) -> Gpu:
     """
     key = "-".join(name.strip().lower().replace("_", "-").split())
     table = all_gpus()
-    found = table.get(ALIASES.get(key, key))
-    if found is not None:
-        return found
+    bare = key.removeprefix("nvidia-").removeprefix("amd-").removeprefix("intel-")
+    for brand in ("", "geforce-", "tesla-", "radeon-", "instinct-"):
+        short = bare.removeprefix(brand)
+        found = table.get(ALIASES.get(short, short))
+        if found is not None:
+            return found
     near = difflib.get_close_matches(key, [*table, *ALIASES], n=1, cutoff=0.5)
     hint = f"did you mean {ALIASES.get(near[0], near[0])}? " if near else ""
     raise UsageError(
