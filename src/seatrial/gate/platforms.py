@@ -83,6 +83,7 @@ def platform_unsupported(case: Case) -> Finding | None:
     return (
         _chip(case, fact, vendor)
         or _board(case, fact)
+        or _arm_host(case)
         or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     )
 
@@ -108,6 +109,25 @@ def _board(case: Case, fact: Fact) -> Finding | None:
         facts=[fact],
         remedy="llama.cpp or Ollama, or a Jetson build after its probe",
         probe=case.probe("boot_log"),
+    )
+
+
+_ARM_HOSTS = ("gb10", "gb200")
+"""GPUs that are sold with an Arm processor only (Grace)."""
+
+
+def _arm_host(case: Case) -> Finding | None:
+    """A released wheel is for one processor architecture; Grace is aarch64."""
+    gpu = case.target.gpu
+    own = case.known.get("platform", "aarch64+cuda")
+    if gpu is None or gpu.name not in _ARM_HOSTS or own is None or own.value != "none":
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"{gpu.name} has an Arm processor, {case.engine} {case.version or ''} has no CUDA "
+        "wheel for aarch64",
+        facts=[own],
+        remedy="the vendor's container for this machine, or a build from source",
     )
 
 
