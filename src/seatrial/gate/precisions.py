@@ -320,6 +320,13 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
             facts=[fact],
             says=f"{asked} is among {case.engine}'s cache types",
         )
+    if fact is not None:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[fact],
+            says=f"{asked} is not among {case.engine} {case.version or ''}'s cache types",
+            remedy="kv_cache_dtype auto, a type on the list, or a later version",
+        )
     listed = case.known.complete("kv_cache_dtype")
     spelled = [f for f in case.known.all("kv_cache_dtype") if _one_type(f.subject, asked)]
     if spelled:
