@@ -1,6 +1,6 @@
 """The load generator beside those a user would otherwise pick, on one known truth.
 
-    python bench/loadgen.py [--streams 256] [--requests 768] [--tokens 200] [--clients a,b,c]
+    python bench/loadgen.py [--streams 256] [--requests 5376] [--tokens 200] [--clients a,b,c]
 
 Each client gets the same load (a closed loop of ``streams`` users, ``tokens`` tokens an answer at
 50 tokens/s) from bench/truth_server.py, whose own log is the truth. Printed per client: TTFT as
@@ -313,7 +313,7 @@ def measure(name: str, args: argparse.Namespace) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=256)
-    parser.add_argument("--requests", type=int, default=2304)
+    parser.add_argument("--requests", type=int, default=5376)
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--clients", default=",".join(CLIENTS))
     args = parser.parse_args()

@@ -2,7 +2,8 @@
 
 The same rule as ``regular._Walk._aligned`` has in Python, a tenth of its time: a read is one chunk,
 its size line in lower-case hex, with one event whose bytes around the text are the template's and
-whose text needs no decoding. Loading numba costs half a second, so only long runs ask for it.
+whose text needs no decoding. Loading numba and the function costs 1.5 s, so only long runs ask for
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 Scan = Callable[..., tuple[int, int, int]]
 
-WORTH_IT = 1_000_000
+WORTH_IT = 4_000_000
 """Events from which on a run's answers repay the loading of numba."""
 
 _MOST_DIGITS = 5  # of a chunk's size line

@@ -6,7 +6,6 @@ defaults), so two engines under one silent client run two workloads. ``Sampling`
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,7 +62,8 @@ _ENGINE_FIELDS = ("top_k", "min_p", "repetition_penalty")
 def sampling_fields(sampling: Sampling, style: BodyStyle) -> dict[str, Any]:
     """The sampling fields as they stand in the body."""
     fields: dict[str, Any] = {}
-    for name, value in msgspec.to_builtins(sampling).items():
+    for name in sampling.__struct_fields__:
+        value = getattr(sampling, name)
         if value is None or (name in _ENGINE_FIELDS and not style.engine_fields):
             continue
         fields[style.rename.get(name, name)] = style.values.get(name, value)
@@ -114,4 +114,4 @@ def make_body(
     body |= style.extra
     if features:
         body |= features
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+    return msgspec.json.encode(body)

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from seatrial.core.seeds import derive_seed
 from seatrial.core.timer import Timer
-from seatrial.loadgen.exchange import OPEN, REFUSED, STALL, Exchange, freeze, write_record
+from seatrial.loadgen.exchange import OPEN, REFUSED, STALL, WHOLE, Exchange, freeze, write_record
 from seatrial.loadgen.plan import ANSWER_MARK, Job, PlanReader
 from seatrial.loadgen.pool import Pool
 from seatrial.loadgen.reactor import open_reactor
@@ -239,6 +239,8 @@ class Driver:
             self.connecting.discard(task)
         self.finished += 1
         self.events += len(exchange.stamps)
+        if exchange.how == WHOLE:
+            self.reactor.pace(exchange.done_ns - exchange.sent_ns)
         self.to_write.append(exchange)
         if len(self.to_write) == 1:
             self.loop.call_later(_DRAIN_S, self._drain)

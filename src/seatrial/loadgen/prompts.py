@@ -18,6 +18,8 @@ from seatrial.trace.table import Blocks
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
+_ALL = (1 << 64) - 1
+_FEW = 32  # words
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -59,10 +61,25 @@ class PromptMaker:
 
     def _draw(self, stream: int, key: int, count: int) -> str:
         start = derive_seed(stream, key)
+        if count <= _FEW:
+            return self._draw_few(start, count)
         with np.errstate(over="ignore"):
             steps = np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN + np.uint64(start)
             places = _mix(steps) % np.uint64(len(self._words))
         return "".join(self._words[places])
+
+    def _draw_few(self, start: int, count: int) -> str:
+        """The same words without numpy, whose calls cost more than so few of them."""
+        words = self.lexicon.words
+        drawn = []
+        for _ in range(count):
+            start = (start + 0x9E3779B97F4A7C15) & _ALL
+            mixed = start ^ (start >> 30)
+            mixed = (mixed * 0xBF58476D1CE4E5B9) & _ALL
+            mixed ^= mixed >> 27
+            mixed = (mixed * 0x94D049BB133111EB) & _ALL
+            drawn.append(words[(mixed ^ (mixed >> 31)) % len(words)])
+        return "".join(drawn)
 
     def prompt(self, index: int, input_tokens: int, blocks: NDArray[np.int64] | None = None,
                block_tokens: int = 0) -> str:  # fmt: skip

@@ -25,12 +25,12 @@ from seatrial.core.units import NS_PER_S
 from seatrial.loadgen.driver import Driver
 from seatrial.loadgen.plan import Job
 
-_LAG_NS = 20_000_000
+_LAG_NS = 50_000_000
 _REPORT_S = 0.5
 
 
 class LagMonitor:
-    """How late the loop comes to a timer it set: one value every 20 ms."""
+    """How late the loop comes to a timer it set: one value every 50 ms."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.lags_ns: list[int] = []

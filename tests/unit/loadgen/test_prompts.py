@@ -59,6 +59,15 @@ def test_the_same_seed_gives_the_same_text_and_another_seed_another():
     assert texts[0] != texts[2]
 
 
+@pytest.mark.parametrize("few", [1, 7, 32])
+def test_few_words_are_the_first_of_many(few):
+    """They are drawn another way."""
+    maker = PromptMaker(LEXICON, 3)
+    for index in range(50):
+        many = maker.request_words(index, 40).split(" ")
+        assert maker.request_words(index, few).split(" ") == many[: few + 1]
+
+
 def test_no_two_prompts_share_a_prefix_by_accident():
     maker = PromptMaker(LEXICON, 5)
     starts = {tuple(ids(maker.prompt(i, 64))[:16]) for i in range(3000)}

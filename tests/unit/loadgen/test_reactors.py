@@ -266,6 +266,24 @@ def test_more_connections_than_slots_at_first(go):
     go(scene)
 
 
+def test_long_answers_are_read_less_often_than_short_ones():
+    async def run():
+        loop = asyncio.get_running_loop()
+        reactor = open_reactor(loop, Load(mode="closed", reader="compiled"))
+        try:
+            first = reactor.tick_ns
+            for _ in range(200):
+                reactor.pace(10_000_000_000)
+            slow = reactor.tick_ns
+            for _ in range(200):
+                reactor.pace(30_000_000)
+            return first, slow, reactor.tick_ns
+        finally:
+            reactor.close()
+
+    assert asyncio.run(run()) == (2_000_000, 4_000_000, 1_000_000)
+
+
 def test_asking_for_the_compiled_reader_where_it_does_not_work_says_so(monkeypatch):
     monkeypatch.setattr(slots, "works", lambda: False)
 
