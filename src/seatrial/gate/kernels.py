@@ -143,7 +143,7 @@ def _by_pytorch(case: Case, capability: int) -> Finding | None:
     own = case.known.exact or fact.state == "documented"  # read in this version's own metadata
     if not own and not (later is not None and _old_torch(later)):
         return None
-    if not _old_torch(fact):
+    if not _old_torch(fact) or any(h and "build" in f.detail for f, h in marked(case, "engine")):
         return None
     return Finding(
         verdict=Verdict.INFEASIBLE,
@@ -238,6 +238,14 @@ def _excluded(case: Case, fact: Fact, holds: bool, capability: int) -> Finding:
             numbers={"capability": capability},
             facts=[fact],
             remedy=flag,
+        )
+    if holds and (build := fact.detail.get("build")):
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{fact.subject}: {fact.condition}; another build has it",
+            numbers={"capability": capability},
+            facts=[fact],
+            remedy=str(build),
         )
     if holds:
         return Finding(

@@ -216,10 +216,11 @@ def _unlisted_method(case: Case) -> Finding | None:
     assert quant is not None
     if (other := _other_backend(case)) is not None:
         return other
-    if any(case.known.get("min_capability", s) for s in method_subjects(case)):
-        return None
     names = [*_aliases(quant.method), *([case.set.quantization] if case.set.quantization else [])]
-    if (why := case.known.lacks("quantization", names)) is not None:
+    why = case.known.lacks("quantization", names)
+    if why is None and any(case.known.get("min_capability", s) for s in method_subjects(case)):
+        return None
+    if why is not None:
         return Finding(
             verdict=Verdict.INFEASIBLE,
             says=f"quant_method {quant.method} is not among the methods of {case.engine} "
