@@ -67,8 +67,8 @@ def quant_unsupported(case: Case) -> Finding | None:
     fact = next(
         (f for n in _aliases(quant.method) if (f := case.known.get("quantization", n))), None
     )
-    if (experts := _no_expert_method(case)) is not None:
-        return experts
+    if (other := _no_expert_method(case) or _refused_form(case)) is not None:
+        return other
     if fact is None:
         return _unlisted_method(case)
     if (other := _not_on_platform(case)) is not None:
@@ -106,6 +106,35 @@ def _no_expert_method(case: Case) -> Finding | None:
         f"{case.version or ''}: {fact.condition}",
         facts=[fact],
         remedy=str(fact.detail.get("remedy") or f"{case.engine} {fact.until} or later"),
+    )
+
+
+def _refused_form(case: Case) -> Finding | None:
+    """A listed method may read only some of its forms: a scheme, a group size, one order."""
+    quant = case.quant
+    if quant is None:
+        return None
+    forms = [quant.scheme, *(["act-order"] if quant.act_order else [])]
+    forms += ["asymmetric"] if quant.method == "gptq" and not quant.symmetric else []
+    fact = next((f for n in forms if (f := case.known.excludes(f"{quant.method}:{n}"))), None)
+    if fact is not None and fact.value == "refuses":
+        why = f"{quant.method} {fact.subject.partition(':')[2]}: {fact.condition}"
+    else:
+        fact = case.known.get("requires", f"group_size:{quant.method}")
+        if fact is None or not isinstance(fact.value, list) or quant.group_size in fact.value:
+            return None
+        if quant.group_size is None:  # not stated, or one scale a channel: not this rule's word
+            return None
+        sizes = " or ".join(map(str, fact.value))
+        why = f"{quant.method} with groups of {quant.group_size}: {case.engine} reads {sizes}"
+    other = None if fact.detail.get("everywhere") else on_other_backend(case)
+    return Finding(
+        verdict=Verdict.INFEASIBLE if other is None else Verdict.CONDITIONAL,
+        says=why,
+        facts=[fact, *([other] if other else [])],
+        remedy="backend: pytorch"
+        if other
+        else str(fact.detail.get("remedy") or "another checkpoint of the model, or another engine"),
     )
 
 

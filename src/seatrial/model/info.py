@@ -82,6 +82,7 @@ class Quantization(msgspec.Struct, frozen=True, kw_only=True):
         group_size: weights that share a scale along the input, null if per channel or tensor.
         block: rows and columns of a two-dimensional scale block.
         symmetric: whether there are zero points to keep.
+        act_order: whether GPTQ reordered the columns (``desc_act``).
         kv_cache: the KV dtype the checkpoint carries scales for.
         skipped: module names left in 16 bits.
     """
@@ -92,6 +93,7 @@ class Quantization(msgspec.Struct, frozen=True, kw_only=True):
     group_size: int | None = None
     block: tuple[int, int] | None = None
     symmetric: bool = True
+    act_order: bool = False
     kv_cache: str | None = None
     skipped: list[str] = []
 

@@ -88,6 +88,7 @@ def _parse(own: Keys) -> Quantization:
         bits=bits,
         group_size=group,
         symmetric=own.flag("sym") is not False and own.flag("zero_point") is not True,
+        act_order=own.flag("desc_act") is True,
         skipped=own.texts("modules_to_not_convert"),
     )
 
