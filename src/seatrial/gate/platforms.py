@@ -154,10 +154,19 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
     listed = case.known.get("requires", "amd_gfx")
     if listed is None or not isinstance(listed.value, list) or gpu.gfx in listed.value:
         return None
+    own = listed.detail.get("own_build")
+    if isinstance(own, list) and gpu.gfx in own:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{gpu.gfx} ({gpu.name}) is on the build's list of {case.engine}, not on the "
+            "documentation's: the released images hold no code for it",
+            facts=[fact, listed],
+            remedy=f"a build from source with PYTORCH_ROCM_ARCH={gpu.gfx}, or llama.cpp",
+        )
     return Finding(
         verdict=Verdict.INFEASIBLE,
-        says=f"{gpu.gfx} ({gpu.name}) is not among the AMD chips of {case.engine}: "
-        f"{', '.join(listed.value)}; its quantised kernels (Marlin) are NVIDIA only",
+        says=f"{gpu.gfx} ({gpu.name}) is not among the AMD chips of {case.engine} "
+        f"{case.version or ''}: {', '.join(listed.value)}",
         facts=[fact, listed],
         remedy="llama.cpp with Vulkan or ROCm and a GGUF quantisation",
     )
