@@ -347,7 +347,9 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
     last = fact.detail.get("last_version") or fact.detail.get("last_good")
     if fact.value in ("native", True, "yes"):
         gone = _gone_later(case, name)
-        if gone is None:
+        if (new := _newer_than_class(case, name)) is not None:
+            yield new
+        elif gone is None:
             yield Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
         else:
             yield Finding(
@@ -459,6 +461,22 @@ def _never_there(case: Case, name: str) -> str | None:
     if lacking is None or order.key(version) > order.key(lacking):
         return None
     return f"{lacking}, read, did not have it; {since} does"
+
+
+def _newer_than_class(case: Case, name: str) -> Finding | None:
+    """The class is there, a part of this configuration came to it later."""
+    for trait in case.model.traits if case.model else []:
+        for subject in (f"{name}+{trait}", trait):
+            fact = case.known.excludes(subject)
+            if fact is not None and fact.value == "refuses":
+                return Finding(
+                    verdict=Verdict.INFEASIBLE,
+                    says=f"{name} is in {case.engine} {case.version or ''}, {trait} is not: "
+                    f"{fact.condition}",
+                    facts=[fact],
+                    remedy=str(fact.detail.get("remedy") or f"{case.engine} {fact.until} or later"),
+                )
+    return None
 
 
 def _unregistered(case: Case, name: str) -> Finding:

@@ -117,6 +117,23 @@ def _positions(keys: Keys) -> int | None:
     return value
 
 
+def traits(keys: Keys, shape: Shape) -> list[str]:
+    """What this configuration says beyond what its class could once read."""
+    rope = keys.section("rope_scaling", "rope_parameters")
+    kind = (rope.text("rope_type", "type") or "") if rope else ""
+    found = [f"rope:{kind}"] if kind in _ROPES else []
+    own = keys.integer("head_dim", high=MAX_DIM)
+    if own and shape.hidden and shape.heads and own * shape.heads != shape.hidden:
+        found.append("head-dim")
+    part = keys.number("partial_rotary_factor")
+    if part is not None and 0 < part < 1:
+        found.append("partial-rotary")
+    return found
+
+
+_ROPES = ("linear", "dynamic", "yarn", "su", "longrope", "llama3")
+
+
 def _expert_width(keys: Keys) -> int | None:
     return keys.integer(
         "moe_intermediate_size",

@@ -148,6 +148,9 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
         vision, audio: the checkpoint has such a tower.
         built_for: compute capability a prebuilt engine was compiled for.
         findings: what the reader noticed and a person should know.
+        traits: parts of the configuration that came after its class and that an older release of
+            an engine does not read: ``rope:TYPE``, ``head-dim`` (not width over heads),
+            ``partial-rotary``.
     """
 
     path: str
@@ -181,3 +184,4 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     license: str | None
     projector: str | None
     findings: list[str]
+    traits: list[str] = []

@@ -133,6 +133,9 @@ def _read_gguf(path: Path) -> ModelInfo:
         license=licence[:100] if isinstance(licence, str) else None,
         projector=projector.name if projector else None,
         findings=notes,
+        traits=["rope:llama3"]
+        if arch == "llama" and any(t.name == "rope_freqs.weight" for t in tensors)
+        else [],
     )
 
 
@@ -219,6 +222,7 @@ def _read_folder(folder: Path) -> ModelInfo:
         license=_license(folder),
         projector=None,
         findings=notes,
+        traits=config.traits(keys, shape),
     )
 
 
