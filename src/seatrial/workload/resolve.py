@@ -73,7 +73,7 @@ def _source(
     if traffic.trace is not None:
         many = [traffic.trace] if isinstance(traffic.trace, str) else traffic.trace
         paths = [relative_to(loaded.path.parent, item) for item in many]
-        table = trace.load(paths, format=traffic.format, progress=progress)
+        table = trace.load(paths, format=traffic.format, mapping=traffic.map, progress=progress)
         said = [f"The trace does not carry: {', '.join(table.missing)}."] if table.missing else []
         return table, {"kind": "trace", "format": table.format}, said + list(table.notes)
     if traffic.synthetic is not None:

@@ -65,11 +65,14 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Traffic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the requests come from, and every scaling done to them.
 
-    ``scale`` multiplies the arrival rate; ``input_scale``/``output_scale`` multiply lengths.
+    ``map`` names the columns of a file of no known format: our field -> its column, as the option
+    of ``profile`` does. ``scale`` multiplies the arrival rate; ``input_scale``/``output_scale``
+    multiply lengths.
     """
 
     trace: str | list[str] | None = None
     format: str | None = None
+    map: dict[str, str] | None = None
     synthetic: Synthetic | None = None
     people: int | None = None
     scale: float = 1.0

@@ -47,6 +47,20 @@ def test_slice_rate_lengths_and_caps_are_applied_and_recorded(tmp_path: Path) ->
     assert any("cut to 604 tokens" in line for line in got.assumptions)
 
 
+def test_columns_of_ones_own_are_named_in_the_workload(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("when,in,out\n5.0,7,3\n6.5,9,4\n")
+    named = "map: {arrival: when, input_tokens: in, output_tokens: out}"
+    got = resolved(tmp_path, f"trace: own.csv, {named}")
+    assert got.table.input_tokens is not None
+    assert got.table.input_tokens.tolist() == [7, 9]
+    assert got.table.arrival_ns is not None
+    assert got.table.arrival_ns.tolist() == [0, 1_500_000_000]
+    with pytest.raises(UsageError, match=r"traffic\.map"):
+        resolved(tmp_path, "trace: own.csv")
+    with pytest.raises(UsageError, match="not in the file: then"):
+        resolved(tmp_path, "trace: own.csv, map: {arrival: then}")
+
+
 def test_blocks_follow_scaled_and_capped_inputs(tmp_path: Path) -> None:
     small = resolved(tmp_path, "trace: t.jsonl, input_scale: 0.1").table
     assert small.blocks is not None
