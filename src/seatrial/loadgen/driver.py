@@ -240,7 +240,7 @@ class Driver:
         self.finished += 1
         self.events += len(exchange.stamps)
         if exchange.how == WHOLE:
-            self.reactor.pace(exchange.done_ns - exchange.sent_ns)
+            self.reactor.pace(exchange.done_ns - exchange.sent_ns, len(exchange.stamps))
         self.to_write.append(exchange)
         if len(self.to_write) == 1:
             self.loop.call_later(_DRAIN_S, self._drain)

@@ -130,8 +130,8 @@ class Reactor:
     def look_at_each(self, fd: int, eager: bool) -> None:
         """Whether every read of this socket must be looked at: here the connection tells."""
 
-    def pace(self, answer_ns: int) -> None:
-        """Told how long each answer took: here the rhythm is fixed."""
+    def pace(self, answer_ns: int, reads: int) -> None:
+        """Told how long each answer took, in how many reads: here the rhythm is fixed."""
 
     def heard_since(self, moment: int) -> set[Connection]:
         """Connections of which something unsettled has come since then."""

@@ -266,22 +266,19 @@ def test_more_connections_than_slots_at_first(go):
     go(scene)
 
 
-def test_long_answers_are_read_less_often_than_short_ones():
+def test_the_rhythm_follows_the_answers_length_and_the_distance_of_its_tokens():
     async def run():
         loop = asyncio.get_running_loop()
         reactor = open_reactor(loop, Load(mode="closed", reader="compiled"))
-        try:
-            first = reactor.tick_ns
-            for _ in range(200):
-                reactor.pace(10_000_000_000)
-            slow = reactor.tick_ns
-            for _ in range(200):
-                reactor.pace(30_000_000)
-            return first, slow, reactor.tick_ns
-        finally:
-            reactor.close()
+        ticks = [reactor.tick_ns]
+        for answer_ms, reads in ((10_000, 200), (30, 2), (6_000, 2_000)):
+            for _ in range(300):
+                reactor.pace(answer_ms * 1_000_000, reads)
+            ticks.append(reactor.tick_ns)
+        reactor.close()
+        return [round(tick / 1e6, 1) for tick in ticks]
 
-    assert asyncio.run(run()) == (2_000_000, 4_000_000, 1_000_000)
+    assert asyncio.run(run()) == [2.0, 4.0, 1.0, 1.5]
 
 
 def test_asking_for_the_compiled_reader_where_it_does_not_work_says_so(monkeypatch):
