@@ -18,6 +18,8 @@ from seatrial.gate.constraint import Finding, constraint
 def context_exceeds_model(case: Case) -> Finding | None:
     need = case.spec.requires.context_tokens
     have = case.model.shape.max_positions if case.model else None
+    if have and (over := _flag_over_model(case, have)) is not None and (not need or need <= have):
+        return over
     if not need or not have or need <= have:
         return None
     numbers = {"context_tokens": need, "max_positions": have}
@@ -35,6 +37,33 @@ def context_exceeds_model(case: Case) -> Finding | None:
         numbers=dict(numbers),
         says=f"{need} tokens are asked, the model was made for {have}",
         remedy=f"a model with long context, or at most {have} tokens",
+    )
+
+
+_LENGTHENS = ("rope_scaling", "rope_theta", "hf_overrides", "json_model_override_args")
+_ALLOWS = ("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN")
+
+
+def _flag_over_model(case: Case, have: int) -> Finding | None:
+    """vLLM and SGLang refuse a length limit above the one the configuration gives ("greater than
+    the derived"), unless a variable allows it. Where rotary scaling is set the engines derive
+    it in ways of their own."""
+    own, args = case.set.length, {k.replace("-", "_") for k in case.candidate.args}
+    if (
+        case.engine not in {"vllm", "sglang"}
+        or case.form not in {"safetensors", "config"}
+        or not own
+    ):
+        return None
+    if own <= have or any(n in args for n in _LENGTHENS) or (case.model and case.model.traits):
+        return None
+    if any(n in case.candidate.env for n in _ALLOWS):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"limit": own, "max_positions": have},
+        says=f"the flag asks for {own} tokens, the configuration gives {have}: start-up refuses it",
+        remedy=f"a length limit of at most {have}",
     )
 
 

@@ -62,6 +62,8 @@ def emulated_precision(case: Case) -> Finding | None:
 )
 def quant_unsupported(case: Case) -> Finding | None:
     quant = case.quant
+    if (wrong := _flag_against_checkpoint(case)) is not None:
+        return wrong
     if quant is None or quant.method in {"gguf", "mlx", "mlc"} or case.form == "tensorrt-engine":
         return None
     fact = next(
@@ -90,6 +92,52 @@ def quant_unsupported(case: Case) -> Finding | None:
             remedy="another checkpoint of the model, or another engine",
         )
     return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+
+
+_STORED = {
+    "awq": {"awq", "awq_marlin", "moe_wna16", "ipex", "cpu_awq", "auto_awq"},
+    "gptq": {
+        "gptq",
+        "gptq_marlin",
+        "gptq_marlin_24",
+        "gptq_bitblas",
+        "marlin",
+        "moe_wna16",
+        "ipex",
+        "auto_gptq",
+    },
+    "bitsandbytes": {"bitsandbytes"},
+    "fp8": {"fp8", "fbgemm_fp8", "modelopt", "w8a8_fp8"},
+    "compressed-tensors": {"compressed-tensors", "compressed_tensors", "w8a8_int8", "w8a8_fp8"},
+}
+"""Which values of --quantization vLLM and SGLang take for a checkpoint that names its method."""
+_NEED_CHECKPOINT = {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "squeezellm"}
+
+
+def _flag_against_checkpoint(case: Case) -> Finding | None:
+    """vLLM and SGLang compare --quantization with the checkpoint and refuse what differs."""
+    flag = (case.set.quantization or "").lower()
+    if (
+        case.engine not in {"vllm", "sglang"}
+        or case.form not in {"safetensors", "config"}
+        or not flag
+    ):
+        return None
+    have = case.quant.method if case.quant else None
+    known = set().union(*_STORED.values())
+    if have is None and flag in _NEED_CHECKPOINT:
+        says = f"--quantization {flag} needs a checkpoint of that method, this one is in 16 bits"
+    elif have in _STORED and flag in known and flag not in _STORED[have]:
+        says = f"the checkpoint says {have}, --quantization says {flag}: start-up refuses it"
+    else:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=says,
+        remedy="leave --quantization out: the checkpoint names its method"
+        if have
+        else f"leave --quantization out, or a {flag.partition('_')[0].upper()} checkpoint",
+    )
 
 
 def _no_expert_method(case: Case) -> Finding | None:
