@@ -152,6 +152,20 @@ class Case:
             return _form(own.format)
         return self.model.format if self.model else None
 
+    @property
+    def stored_plainly(self) -> bool:
+        """Whether it is a Hugging Face folder (or its configuration alone)."""
+        return self.form in {"safetensors", "config"}
+
+    @cached_property
+    def in_flight(self) -> str | None:
+        """The method by which vLLM or SGLang quantises 16-bit weights while it loads them."""
+        flag = (self.set.quantization or "").lower()
+        plain = self.model is not None and self.model.quantization is None and not self.derived
+        if self.engine not in {"vllm", "sglang"} or not plain or not self.stored_plainly:
+            return None
+        return flag if flag in {"bitsandbytes", "fp8"} else None
+
     @cached_property
     def derived(self) -> bool:
         """Whether the artefact is another form of the workload's model, made by derivation."""
@@ -172,6 +186,12 @@ class Case:
     @cached_property
     def loaded(self) -> ModelInfo | None:
         """The model as this candidate loads it: its own files, or the derived form."""
+        if self.model is not None and self.in_flight is not None:
+            scheme, bits = {"bitsandbytes": ("bnb-nf4", 4.5), "fp8": ("fp8", 8.0)}[self.in_flight]
+            quant = Quantization(method=self.in_flight, scheme=scheme, bits=bits)
+            return msgspec.structs.replace(
+                self.model, quantization=quant, tensors=[], weight_bytes=None
+            )
         if self.model is None or not self.derived:
             return self.model
         own = self.candidate.artefact

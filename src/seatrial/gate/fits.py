@@ -38,6 +38,8 @@ def memory_weights(case: Case) -> Finding | None:
     numbers = _numbers(found)
     whole = format_bytes(found.weights.best)
     where = f"{case.target.gpu_name} ({format_bytes(found.total)})"
+    if (peak := _while_loading(case, found)) is not None:
+        return peak
     if found.room.upper <= 0:
         says = (
             f"weights of {whole} a device (TP {case.tp} x PP {case.pp}) leave no room on {where} "
@@ -49,10 +51,39 @@ def memory_weights(case: Case) -> Finding | None:
         return _free(case, says, numbers, _at_least(case), _more_devices(case, found))
     if found.room.lower <= 0:
         return _near(case, found, f"weights of {whole} a device nearly fill {where}")
+    if case.set.offload and case.engine in {"vllm", "sglang"}:
+        return Finding(
+            verdict=Verdict.DEGRADED,
+            numbers=numbers | {"offload_gib": case.set.offload},
+            says=f"up to {case.set.offload:g} GiB of weights a device stay in the host's memory "
+            "and cross the bus in every pass",
+            remedy="more devices or a smaller format, if speed matters",
+            probe=case.probe("boot_log"),
+        )
     return Finding(
         verdict=Verdict.FEASIBLE,
         numbers=numbers,
         says=f"weights of {whole} a device leave {_span(found.room)} for the cache on {where}",
+    )
+
+
+def _while_loading(case: Case, found: Pool) -> Finding | None:
+    """FP8 made from a 16-bit checkpoint: the whole of it is on the device first (vLLM
+    documentation, FP8, online dynamic quantization). Later vLLM may do it layer by layer."""
+    if case.in_flight != "fp8" or case.model is None:
+        return None
+    band = memory.weight_bytes(case.model)
+    if band is None or band.lower / (case.tp * case.pp) <= found.total:
+        return None
+    later = case.engine == "vllm" and at_least(case, "0.12.0")
+    size = format_bytes(int(band.best / (case.tp * case.pp)))
+    return Finding(
+        verdict=Verdict.UNKNOWN if later else Verdict.INFEASIBLE,
+        numbers=_numbers(found),
+        says=f"the checkpoint is loaded in 16 bits first: {size} a device, "
+        f"there are {format_bytes(found.total)}",
+        remedy="a checkpoint that is stored in FP8",
+        probe=case.probe("boot_log") if later else None,
     )
 
 

@@ -88,6 +88,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     length: int | None
     seqs: int | None
     share: float | None
+    offload: float
     dtype: str | None
     kv_dtype: str | None
     quantization: str | None
@@ -128,6 +129,7 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
         length=_number(args, _LENGTH) or _ollama_length(args, env),
         seqs=_number(args, _SEQS),
         share=_share(args),
+        offload=_gib(args, "cpu_offload_gb"),
         dtype=_text(args, ("dtype",)),
         kv_dtype=_text(args, ("kv_cache_dtype", "quant_policy", "cache_type_k", "ctk"))
         or env.get("OLLAMA_KV_CACHE_TYPE"),
@@ -200,6 +202,14 @@ def _share(args: dict[str, Any]) -> float | None:
             if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1:
                 return float(value)
     return None
+
+
+def _gib(args: dict[str, Any], name: str) -> float:
+    try:
+        value = float(str(args.get(name) or 0))
+    except ValueError:
+        return 0.0
+    return value if 0 < value < 1e6 else 0.0
 
 
 def _text(args: dict[str, Any], names: tuple[str, ...]) -> str | None:

@@ -49,11 +49,7 @@ def _flag_over_model(case: Case, have: int) -> Finding | None:
     the derived"), unless a variable allows it. Where rotary scaling is set the engines derive
     it in ways of their own."""
     own, args = case.set.length, {k.replace("-", "_") for k in case.candidate.args}
-    if (
-        case.engine not in {"vllm", "sglang"}
-        or case.form not in {"safetensors", "config"}
-        or not own
-    ):
+    if case.engine not in {"vllm", "sglang"} or not case.stored_plainly or not own:
         return None
     if own <= have or any(n in args for n in _LENGTHENS) or (case.model and case.model.traits):
         return None

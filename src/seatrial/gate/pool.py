@@ -104,6 +104,17 @@ def share_of(case: Case) -> float:
 
 
 def rank_weights(case: Case, model: ModelInfo) -> Band | None:
+    """Weights that stay on the fullest rank: what is offloaded to the host apart."""
+    band = _rank_weights(case, model)
+    away = int(case.set.offload * GIB) if case.engine in {"vllm", "sglang"} else 0
+    if band is None or not away:
+        return band
+    least = (model.parameters.embedding * 2 // case.tp) if model.parameters else 0
+    lower, best, upper = (max(n - away, least) for n in (band.lower, band.best, band.upper))
+    return Band(lower=lower, best=best, upper=upper)
+
+
+def _rank_weights(case: Case, model: ModelInfo) -> Band | None:
     """Weights on the fullest rank: cut by TP and PP; norms, routers and latents are repeated."""
     band = memory.weight_bytes(model, draft=_uses_draft(case))
     if band is None:

@@ -117,13 +117,9 @@ _NEED_CHECKPOINT = {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "squee
 def _flag_against_checkpoint(case: Case) -> Finding | None:
     """vLLM and SGLang compare --quantization with the checkpoint and refuse what differs."""
     flag = (case.set.quantization or "").lower()
-    if (
-        case.engine not in {"vllm", "sglang"}
-        or case.form not in {"safetensors", "config"}
-        or not flag
-    ):
+    if case.engine not in {"vllm", "sglang"} or not case.stored_plainly or not flag:
         return None
-    have = case.quant.method if case.quant else None
+    have = case.quant.method if case.quant and not case.in_flight else None
     known = set().union(*_STORED.values())
     if have is None and flag in _NEED_CHECKPOINT:
         says = f"--quantization {flag} needs a checkpoint of that method, this one is in 16 bits"
