@@ -17,6 +17,9 @@ from seatrial.lifecycle.stage import Stage
 
 SETTLE_S = 1.0
 TOKENS = 24
+STREAMS = 2
+"""Requests kept in flight: enough to see a loss. Where both engines share a few cores, more would
+starve the new one's start (seen with vLLM on one core: five seconds of CPU in five minutes)."""
 
 
 def upgrade_and_back(stage: Stage, new: Environment | None) -> tuple[Change, Change]:
@@ -28,7 +31,7 @@ def upgrade_and_back(stage: Stage, new: Environment | None) -> tuple[Change, Cha
             router.base_url,
             old_engine.adapter.routes.chat,
             stage.body(old_engine, TOKENS),
-            stage.workers,
+            min(stage.workers, STREAMS),
         ).start()
         try:
             time.sleep(SETTLE_S)
