@@ -44,6 +44,10 @@ _LENGTHENS = ("rope_scaling", "rope_theta", "hf_overrides", "json_model_override
 _ALLOWS = ("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN")
 
 
+def _rescaled(case: Case) -> bool:
+    return case.model is not None and any(t.startswith("rope:") for t in case.model.traits)
+
+
 def _flag_over_model(case: Case, have: int) -> Finding | None:
     """vLLM and SGLang refuse a length limit above the one the configuration gives ("greater than
     the derived"), unless a variable allows it. Where rotary scaling is set the engines derive
@@ -51,7 +55,7 @@ def _flag_over_model(case: Case, have: int) -> Finding | None:
     own, args = case.set.length, {k.replace("-", "_") for k in case.candidate.args}
     if case.engine not in {"vllm", "sglang"} or not case.stored_plainly or not own:
         return None
-    if own <= have or any(n in args for n in _LENGTHENS) or (case.model and case.model.traits):
+    if own <= have or any(n in args for n in _LENGTHENS) or _rescaled(case):
         return None
     if any(n in case.candidate.env for n in _ALLOWS):
         return None

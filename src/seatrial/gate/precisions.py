@@ -327,11 +327,14 @@ def _unlisted_method(case: Case) -> Finding | None:
 )
 def dtype_unsupported(case: Case) -> Finding | None:
     capability, model = case.capability, case.loaded
-    if capability is None or capability >= 80 or model is None or model.format == "gguf":
+    if capability is None or model is None or model.format == "gguf":
         return None
     if case.form == "tensorrt-engine":
         return None
     wanted = case.set.dtype or case.spec.model.precision or model.dtype or ""
+    if capability >= 80:
+        stated = (case.set.dtype or "").lower() in {"half", "float16", "fp16"}
+        return _half(case, model.model_type or "") if stated else _half_only(case, wanted)
     if wanted.lower() in {"half", "float16", "fp16"}:
         return _half(case, model.model_type or "")
     if wanted.lower() in {"float32", "fp32", "float"}:
@@ -360,7 +363,27 @@ def _half(case: Case, family: str) -> Finding | None:
         verdict=Verdict.CONDITIONAL,
         facts=[fact],
         says=f"{family} is refused in float16: {fact.condition}",
-        remedy="--dtype float32 (twice the memory), or a GPU with bfloat16",
+        remedy="--dtype bfloat16, or float32 (twice the memory) where the GPU has no bfloat16",
+    )
+
+
+def _half_only(case: Case, wanted: str) -> Finding | None:
+    """The older kernels of AWQ and GPTQ compute in float16 and refuse a bfloat16 checkpoint;
+    Marlin takes both, unless the flag asks for the older kernel by name."""
+    quant, flag = case.quant, (case.set.quantization or "").lower()
+    kept = case.loaded.dtype if case.loaded and wanted.lower() == "auto" else wanted
+    if quant is None or (kept or "").lower() not in {"bf16", "bfloat16"}:
+        return None
+    fact = case.known.excludes(f"bfloat16+{quant.method}")
+    if fact is None and flag == quant.method:
+        fact = case.known.excludes(f"bfloat16+{flag}_by_name")
+    if fact is None or fact.value != "refuses":
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"bfloat16 with {quant.method}: {fact.condition}",
+        remedy="--dtype half",
     )
 
 

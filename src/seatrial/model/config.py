@@ -125,6 +125,8 @@ def traits(keys: Keys, shape: Shape) -> list[str]:
     own = keys.integer("head_dim", high=MAX_DIM)
     if own and shape.hidden and shape.heads and own * shape.heads != shape.hidden:
         found.append("head-dim")
+    if shape.experts:
+        found.append("experts")
     part = keys.number("partial_rotary_factor")
     if part is not None and 0 < part < 1:
         found.append("partial-rotary")
