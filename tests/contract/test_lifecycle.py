@@ -36,6 +36,7 @@ def test_a_foreign_endpoint_is_never_killed(tmp_path: Path) -> None:
 
 
 def test_sigterm_kill_and_full_log(own_home: Path, small_model: Path, tmp_path: Path) -> None:
+    kept: list[lifecycle.LifecycleReport] = []
     report = lifecycle.run(
         _spec(drain_s=1.0, cold_start_s=120, recovery_s=120),
         CandidateSpec(engine="llama.cpp"),
@@ -43,7 +44,12 @@ def test_sigterm_kill_and_full_log(own_home: Path, small_model: Path, tmp_path: 
         name="c",
         folder=tmp_path / "life",
         only=["start", "drain", "kill", "port", "log"],
+        keep=kept.append,
     )
+    # an interruption loses only the trial that it met
+    assert [len(k.trials) for k in kept] == [1, 2, 3, 4, 5]
+    cut = {n.id for n in kept[1].not_run if n.because == "interrupted before it"}
+    assert cut == {"kill", "port", "log"}
     verdicts = {t.id: t.verdict for t in report.trials}
     # this engine does not drain: requests in flight are cut, and it waits for its clients
     assert verdicts == {

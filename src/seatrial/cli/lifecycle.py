@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +73,8 @@ def lifecycle(
                 console.note(f"{one.id}: left out, someone else runs it")
                 continue
             place = folder.file("lifecycle")
+            place.mkdir(exist_ok=True)
+            written = place / f"{one.id}.json"
             new = find_environment(adapter(one.spec.engine), upgrade_to) if upgrade_to else None
             report = run(
                 loaded.spec,
@@ -83,8 +86,9 @@ def lifecycle(
                 only=only,
                 endurance_s=endurance_s,
                 progress=console.progress,
+                keep=partial(write, written),
             )
-            write(place / f"{one.id}.json", report)
+            write(written, report)
             reports.append(report)
         renew_manifest(folder.path)
     return _show(console, reports, folder.file("lifecycle"))

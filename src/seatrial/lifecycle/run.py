@@ -45,6 +45,7 @@ def run(
     only: Collection[str] | None = None,
     endurance_s: float = 0.0,
     progress: Progress | None = None,
+    keep: Callable[[LifecycleReport], object] | None = None,
 ) -> LifecycleReport:
     """Put one candidate through its lifecycle.
 
@@ -54,6 +55,7 @@ def run(
         upgrade_to: environment of the version to change to; None: the same version again.
         only: names out of ``TRIALS``; None: all.
         endurance_s: how long to load it in search of drift; 0: not at all.
+        keep: told the report so far after each trial, so that an interruption loses none of it.
 
     Raises:
         UsageError: the candidate is a foreign endpoint, which nobody here may kill.
@@ -76,10 +78,12 @@ def run(
     )
     wanted = set(TRIALS if only is None else only)
     book = _Book(stage)
-    for trial in TRIALS:
+    for place, trial in enumerate(TRIALS, 1):
         if trial in wanted:
             stage.progress.step("lifecycle", f"{name}: {trial}")
             book.run(trial, upgrade_to)
+            if keep is not None:
+                keep(book.so_far(name, [left for left in TRIALS[place:] if left in wanted]))
         else:
             book.skip(trial, "not asked for")
     if endurance_s > 0:
@@ -220,6 +224,12 @@ class _Book:
             evidence: dict[str, Any] = {"lost": change.lost, "served": change.served}
             evidence |= {"old": change.old, "new": change.new, "router": change.router}
             self.trials.append(judged(name, change.s, limit, **evidence))
+
+    def so_far(self, name: str, left: Collection[str]) -> LifecycleReport:
+        """As it would stand if it ended here."""
+        cut = [NotRun(id=trial, because="interrupted before it") for trial in left]
+        report = self.report(name)
+        return msgspec.structs.replace(report, not_run=[*self.not_run, *cut])
 
     def report(self, name: str) -> LifecycleReport:
         """The whole of it."""

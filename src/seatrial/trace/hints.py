@@ -66,5 +66,5 @@ def unknown(head: Head) -> UsageError:
     return UsageError(
         "the format of this file was not recognised",
         where=head.name,
-        remedy="force one with --format, or name the columns with --map (traffic.map in a workload)",
+        remedy="force one with --format, or name the columns (--map; traffic.map in a workload)",
     )
