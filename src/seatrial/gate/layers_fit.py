@@ -142,6 +142,18 @@ def _on_devices(
             numbers=numbers,
             remedy=smaller,
         )
+    layers = case.model.shape.layers if case.model else None
+    if case.engine == "llama.cpp" and case.set.gpu_layers and layers:
+        asked = min(case.set.gpu_layers, layers + 1)
+        if least * asked > device * (layers + 1):
+            most_layers = max(int(device * 0.95 * (layers + 1) / max(most, 1)), 1)
+            return Finding(
+                verdict=Verdict.CONDITIONAL,
+                numbers=numbers | {"gpu_layers": case.set.gpu_layers, "layers": layers},
+                says=f"{says}: {asked} of {layers + 1} layers are asked onto the device, "
+                "more than it holds: allocation fails",
+                remedy=f"--n-gpu-layers {most_layers} or less; {smaller}",
+            )
     return Finding(
         verdict=Verdict.DEGRADED,
         numbers=numbers,

@@ -150,7 +150,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
         findings: what the reader noticed and a person should know.
         traits: parts of the configuration that came after its class and that an older release of
             an engine does not read: ``rope:TYPE``, ``head-dim`` (not width over heads),
-            ``experts``, ``partial-rotary``.
+            ``experts``, ``partial-rotary``, ``vision``.
     """
 
     path: str

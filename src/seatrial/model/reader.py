@@ -222,7 +222,7 @@ def _read_folder(folder: Path) -> ModelInfo:
         license=_license(folder),
         projector=None,
         findings=notes,
-        traits=config.traits(keys, shape),
+        traits=config.traits(keys, shape) + (["vision"] if config.has_vision(outer) else []),
     )
 
 
