@@ -35,7 +35,7 @@ CURVES = ("ttft_ms.p99", "tpot_ms.mean", "e2e_ms.p99", "output_tokens_per_s")
 SPANS = 1200
 """Spans of equal batches that the timeline shows; of a longer one the beginning."""
 UNLIMITED = 1 << 20
-RESIDUALS = 400
+RESIDUALS = 160
 """Steps drawn against the law, evenly taken."""
 
 
@@ -195,7 +195,7 @@ def _residuals(cells: list[Measured], law: Fit, t: Words) -> Figure:
         table = step_table(cell.observed, max_seqs=cell.limits.max_seqs)
         fitted = table.design() @ coefficients * 1e3
         kind = np.where(table.decode == 0, 2, np.where(table.prefill > 0, 1, 0))
-        every = max(table.n * len(cells) // RESIDUALS, 1)
+        every = -(-table.n * len(cells) // RESIDUALS)  # rounded up
         rows += [
             {
                 "start": cell.start,
