@@ -88,6 +88,13 @@ def resolve(
     return msgspec.structs.replace(spec, version=newest_version(spec.engine, facts, installed))
 
 
+def layer_of(spec: CandidateSpec) -> str | None:
+    """Which of LMDeploy's two engines: as the candidate says, or its flag; TurboMind by default."""
+    if spec.engine != "lmdeploy":
+        return spec.backend
+    return spec.backend or ("pytorch" if spec.args.get("backend") == "pytorch" else "turbomind")
+
+
 def every_engine(
     workload: Workload, facts: FactStore, installed: dict[str, list[str]]
 ) -> list[CandidateSpec]:

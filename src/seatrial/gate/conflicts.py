@@ -19,15 +19,15 @@ def _found(case: Case, subject: str) -> tuple[Fact, bool] | None:
 
 
 def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -> Finding | None:
-    """Refused at configuration is ``infeasible``; what only a request shows is ``unknown`` with
-    its probe; what ended in a later version asks for a test."""
+    """Refused at configuration or silently ignored is ``infeasible``; what only a request shows
+    is ``unknown`` with its probe; what ended in a later version asks for a test."""
     found = _found(case, subject)
     if found is None:
         return None
     fact, holds = found
     says = f"{both}: {fact.condition or fact.value}"
     remedy = str(fact.detail.get("remedy") or remedy)
-    if holds and fact.value == "refuses" and live is None:
+    if holds and (fact.value == "ignored" or (fact.value == "refuses" and live is None)):
         return Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=remedy)
     if not holds:
         says += f" before {fact.until}; {case.version} is not shown to be free of it"
@@ -70,7 +70,7 @@ def feature_conflict_pp_specdec(case: Case) -> Finding | None:
     "feature_conflict_structured_specdec",
     asks="Structured output together with speculative decoding?",
     needs="structured output, speculative, fact excludes structured_output+speculative",
-    verdicts=("unknown",),
+    verdicts=("infeasible", "unknown"),
     remedy="test schema validity under speculative decoding; disable one; a newer version",
 )
 def feature_conflict_structured_specdec(case: Case) -> Finding | None:

@@ -14,6 +14,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.kernels import flag_lifts
 from seatrial.gate.topology import class_support
 
 _INSTEAD = {
@@ -55,7 +56,7 @@ def _judge(case: Case, feature: str, words: str) -> Finding:
 
 
 def _other_engine(case: Case, feature: str) -> str:
-    if case.engine == "lmdeploy" and case.candidate.backend != "pytorch":
+    if case.engine == "lmdeploy" and case.known.layer != "pytorch":
         return f"backend: pytorch; or {_INSTEAD.get(feature, 'another engine')}"
     return _INSTEAD.get(feature, "another engine")
 
@@ -81,11 +82,13 @@ _declare("streaming_cancel", "cancellation of a stream", lambda c: c.spec.requir
 @constraint(
     "feature_missing_prefix_cache",
     asks="Has the engine what is required: prefix reuse?",
-    needs="requires.prefix_cache, recurrent layers, facts supports and excludes",
+    needs="requires.prefix_cache, recurrent and sliding layers, facts supports and excludes",
     verdicts=("infeasible", "conditional", "unknown"),
     remedy="another engine, another version, or the condition met",
 )
 def feature_missing_prefix_cache(case: Case) -> Finding | None:
+    if (windowed := _windowed_prefix(case)) is not None:
+        return windowed
     if not case.spec.requires.prefix_cache:
         return None
     fact = case.known.excludes("prefix_cache+recurrent")
@@ -100,6 +103,30 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
         facts=[fact],
         remedy=str(fact.detail.get("remedy") or "count the hits on the workload's own trace"),
         probe=None if refused else case.probe("real_request"),
+    )
+
+
+def _windowed_prefix(case: Case) -> Finding | None:
+    """A model whose attention all slides: its cache was not kept for later prompts. Where layers
+    alternate, the engine of those releases left the window out."""
+    flag = case.candidate.args.get("enable_prefix_caching")
+    model, fact = case.loaded, case.known.excludes("prefix_cache+sliding_window")
+    if fact is None or fact.value != "refuses" or model is None or not model.cache:
+        return None
+    windows = [g.window or 0 for g in model.cache if g.kind == "sliding"]
+    if not (case.spec.requires.prefix_cache or flag is True) or len(windows) < len(model.cache):
+        return None
+    lifted, words = flag_lifts(case, fact)
+    if lifted:
+        return None
+    within = words is not None and case.context is not None and case.context <= min(windows)
+    return Finding(
+        verdict=Verdict.CONDITIONAL if within else Verdict.INFEASIBLE,
+        numbers={"window": min(windows)},
+        says=f"{fact.condition} in {case.engine} {case.version or ''}; every layer's attention "
+        f"slides over {min(windows)} tokens",
+        facts=[fact],
+        remedy=str(words if within else fact.detail.get("remedy")),
     )
 
 
@@ -256,13 +283,15 @@ def feature_missing_lora_moe(case: Case) -> Finding | None:
     "lora_rank_limit",
     asks="Is the adapters' rank within the engine's limit as configured?",
     needs="requires.lora.max_rank, max_lora_rank, fact lora_limit",
-    verdicts=("conditional",),
+    verdicts=("infeasible", "conditional"),
     remedy="max_lora_rank = the largest rank in the set, no higher",
 )
 def lora_rank_limit(case: Case) -> Finding | None:
     rank = _rank(case)
     if rank is None:
         return None
+    if (refused := _refused_rank(case, rank)) is not None:
+        return refused
     fact = case.known.get("lora_limit", "max_lora_rank")
     limit = case.set.lora_rank or (fact.value if fact and isinstance(fact.value, int) else None)
     if limit is None:
@@ -282,8 +311,8 @@ def lora_rank_limit(case: Case) -> Finding | None:
         facts=facts,
         says=f"LoRA rank {rank} is greater than max_lora_rank {limit}"
         + ("" if case.set.lora_rank else " (default)"),
-        remedy=f"--max-lora-rank {_allowed(rank)}: the largest rank in the set and no more, every "
-        "adapter is padded to it; --max-loras = adapters in one batch",
+        remedy=f"--max-lora-rank {_allowed(case, rank)}: the largest rank in the set and no more, "
+        "every adapter is padded to it; --max-loras = adapters in one batch",
     )
 
 
@@ -296,9 +325,38 @@ def _rank(case: Case) -> int | None:
     return max((r for r in ranks if r), default=None)
 
 
-def _allowed(rank: int) -> int:
-    """vLLM takes only these values (vllm/config/lora.py MaxLoRARanks)."""
-    return next((r for r in (1, 8, 16, 32, 64, 128, 256, 320, 512) if r >= rank), rank)
+_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""Values of max_lora_rank that vLLM takes today (vllm/config/lora.py MaxLoRARanks)."""
+
+
+def _allowed(case: Case, rank: int) -> int:
+    """The smallest value of this version's list that holds the rank."""
+    listed = case.known.value("lora_limit", "max_lora_rank:values")
+    ranks = listed if isinstance(listed, list) else _RANKS
+    return next((r for r in ranks if r >= rank), rank)
+
+
+def _refused_rank(case: Case, rank: int) -> Finding | None:
+    """vLLM takes only listed ranks: above the highest nothing serves the adapter."""
+    fact = case.known.get("lora_limit", "max_lora_rank:values")
+    if fact is None or not isinstance(fact.value, list) or not fact.value:
+        return None
+    stated, highest = case.set.lora_rank, max(fact.value)
+    if rank > highest:
+        verdict, remedy = Verdict.INFEASIBLE, "a later version, an adapter of lower rank, or merged"
+    elif stated is not None and stated not in fact.value:
+        verdict, remedy = Verdict.CONDITIONAL, f"--max-lora-rank {_allowed(case, rank)}"
+    else:
+        return None
+    values = ", ".join(map(str, fact.value))
+    return Finding(
+        verdict=verdict,
+        numbers={"rank": rank, "highest": highest},
+        facts=[fact],
+        says=f"rank {rank}, max_lora_rank {stated or 'not set'}: {case.engine} "
+        f"{case.version or ''} takes one of {values}",
+        remedy=remedy,
+    )
 
 
 @constraint(

@@ -390,6 +390,15 @@ def _other_engine(case: Case, name: str) -> Finding | None:
     fact, rule = other.get("architecture", name), case.known.excludes("architecture+turbomind")
     if fact is None or fact.value != "native" or rule is None:
         return None
+    if (doubt := other.excludes(f"{name}+doubt")) is not None:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{name} is not among TurboMind's architectures, and for the PyTorch engine the "
+            f"sources differ: {doubt.condition}",
+            facts=[fact, rule, doubt],
+            remedy="an earlier version, or another engine",
+            probe=case.probe("boot_log"),
+        )
     floor = other.get("min_capability", "engine")
     low = floor is not None and (case.capability or 999) < (floor.value or 0)
     return Finding(

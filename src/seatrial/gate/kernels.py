@@ -91,6 +91,8 @@ def marked(case: Case, stem: str) -> Iterator[tuple[Fact, bool]]:
 def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
     capability = case.capability
     if capability is None:
+        if (narrow := _cut_experts(case)) is not None:
+            yield narrow
         return
     for stem in _stems(case):
         for fact, holds in marked(case, stem):
@@ -126,6 +128,29 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
         yield pinned
         return
     yield from _targets(case, capability)
+
+
+def _cut_experts(case: Case) -> Finding | None:
+    """AMD: AITER's kernels of 16-bit experts take whole tiles; a share of another width has to
+    be seen."""
+    fact = case.known.get("requires", "tile:experts+rocm")
+    shape = case.model.shape if case.model else None
+    if fact is None or shape is None or case.target.vendor != "amd" or case.quant is not None:
+        return None
+    width = shape.expert_intermediate
+    if not case.moe or not width or case.set.ep or case.tp < 2 or width % case.tp:
+        return None
+    if (share := width // case.tp) % fact.value == 0:
+        return None
+    return Finding(
+        verdict=Verdict.UNKNOWN,
+        numbers={"width": width, "tp": case.tp, "per_rank": share, "tile": fact.value},
+        says=f"experts {width} wide / TP {case.tp} = {share}, no multiple of {fact.value}: "
+        f"{fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "expert parallelism"),
+        probe=case.probe("load_and_kernel"),
+    )
 
 
 _TORCH = re.compile(r"(?:==|~=|<|<=)\s*(\d+)\.(\d+)(\.0)?")
@@ -191,7 +216,8 @@ def _family_specific(case: Case, capability: int) -> Finding | None:
         (family == "nvfp4" and case.moe and capability // 10 == 12)
         or (family == "mxfp4" and capability == 121)
     )  # what vLLM's exclusions say of its own kernels nobody has shown for these
-    if not fp4 and not experts:
+    shown = case.known.excludes(f"{family}_{'moe' if case.moe else 'dense'}+sm{capability}")
+    if (not fp4 and not experts) or (shown is not None and shown.value == "ended"):
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,

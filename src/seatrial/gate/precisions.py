@@ -7,6 +7,7 @@ accepted is not a kernel.
 from __future__ import annotations
 
 from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.kernels import flag_lifts, kind, method_subjects, on_other_backend
@@ -409,7 +410,7 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
     if case.engine == "lmdeploy":  # quant_policy is written as the number of bits
         asked = {"int8": "8", "int4": "4"}.get(asked.lower(), asked)
     fact = case.known.get("kv_cache_dtype", asked)
-    if (low := _fp8_cache_below(case, asked)) is not None:
+    if (low := _fp8_cache_below(case, asked, fact)) is not None:
         return low
     if fact is not None and fact.value not in ("none", "no", False):
         return Finding(
@@ -452,10 +453,14 @@ def _one_type(listed: str, asked: str) -> bool:
     return one.startswith(other) or other.removeprefix(one) in {"e4m3", "e5m2", "e4m3fn"}
 
 
-def _fp8_cache_below(case: Case, asked: str) -> Finding | None:
-    """Being on the list is not having a kernel: no FP8 units below compute 8.9."""
+def _fp8_cache_below(case: Case, asked: str, listed: Fact | None) -> Finding | None:
+    """Being on the list is not having a kernel: no FP8 units below compute 8.9, unless somebody
+    has shown that this version converts the type in software."""
     capability = case.capability
     if capability is None or capability >= 89 or not asked.lower().startswith("fp8"):
+        return None
+    shown = case.known.get("min_capability", f"kv_cache:{asked.lower()}")
+    if listed is not None and shown is not None and capability >= shown.value:
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,

@@ -35,7 +35,7 @@ from seatrial.gate import (
     states,
     topology,
 )
-from seatrial.gate.candidate import every_engine, resolve, unique_ids
+from seatrial.gate.candidate import every_engine, layer_of, resolve, unique_ids
 from seatrial.gate.case import Case, Target
 from seatrial.gate.constraint import Constraint, declared, findings
 from seatrial.gate.knowledge import Knowledge
@@ -164,7 +164,7 @@ class Judge:
         """Everything about one candidate in one place."""
         own = candidate.artefact.path if candidate.artefact else None
         model, error = self._model(own or self.spec.model.path)
-        layer = candidate.backend or ("turbomind" if candidate.engine == "lmdeploy" else None)
+        layer = layer_of(candidate)
         key = (candidate.engine, candidate.version, layer)
         if key not in self._known:
             self._known[key] = Knowledge(self.facts, *key, self.today)

@@ -62,6 +62,9 @@ def _parse(own: Keys) -> Quantization:
         return _modelopt(own, method)
     if method == "fp8" or method == "fbgemm_fp8":
         return _fp8(own, method)
+    if method == "smooth_quant":  # LMDeploy's: eight bits, integers unless it says float8_*
+        eight_bit = (own.text("quant_dtype") or "").startswith("float8")
+        return Quantization(method=method, scheme="fp8" if eight_bit else method, bits=8.0)
     if method in {"bitsandbytes", "bnb"}:
         four = own.flag("load_in_4bit", "_load_in_4bit")
         eight = own.flag("load_in_8bit", "_load_in_8bit")

@@ -107,6 +107,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "independent-models.yaml",
         "unseen-models.yaml",
         "unseen-6-models.yaml",
+        "unseen-7-models.yaml",
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}
 
