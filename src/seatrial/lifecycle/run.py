@@ -229,7 +229,7 @@ class _Book:
         """As it would stand if it ended here."""
         cut = [NotRun(id=trial, because="interrupted before it") for trial in left]
         report = self.report(name)
-        return msgspec.structs.replace(report, not_run=[*self.not_run, *cut])
+        return msgspec.structs.replace(report, trials=[*self.trials], not_run=[*self.not_run, *cut])
 
     def report(self, name: str) -> LifecycleReport:
         """The whole of it."""
