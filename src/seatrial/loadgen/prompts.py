@@ -15,9 +15,7 @@ from seatrial.core.seeds import derive_seed
 from seatrial.loadgen.lexicon import Lexicon
 from seatrial.trace.table import Blocks
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_M1 = np.uint64(0xBF58476D1CE4E5B9)
-_M2 = np.uint64(0x94D049BB133111EB)
+_GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _ALL = (1 << 64) - 1
 _FEW = 32  # words
 
@@ -26,9 +24,9 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's output function (Steele, Lea, Flood, OOPSLA 2014): a bijection of 64 bits."""
     mixed = values.copy()
     mixed ^= mixed >> np.uint64(30)
-    mixed *= _M1
+    mixed *= np.uint64(_M1)
     mixed ^= mixed >> np.uint64(27)
-    mixed *= _M2
+    mixed *= np.uint64(_M2)
     mixed ^= mixed >> np.uint64(31)
     return mixed
 
@@ -64,7 +62,7 @@ class PromptMaker:
         if count <= _FEW:
             return self._draw_few(start, count)
         with np.errstate(over="ignore"):
-            steps = np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN + np.uint64(start)
+            steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(start)
             places = _mix(steps) % np.uint64(len(self._words))
         return "".join(self._words[places])
 
@@ -73,11 +71,11 @@ class PromptMaker:
         words = self.lexicon.words
         drawn = []
         for _ in range(count):
-            start = (start + 0x9E3779B97F4A7C15) & _ALL
+            start = (start + _GOLDEN) & _ALL
             mixed = start ^ (start >> 30)
-            mixed = (mixed * 0xBF58476D1CE4E5B9) & _ALL
+            mixed = (mixed * _M1) & _ALL
             mixed ^= mixed >> 27
-            mixed = (mixed * 0x94D049BB133111EB) & _ALL
+            mixed = (mixed * _M2) & _ALL
             drawn.append(words[(mixed ^ (mixed >> 31)) % len(words)])
         return "".join(drawn)
 
