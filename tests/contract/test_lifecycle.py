@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,7 @@ def test_hang_restart_and_change_of_version(
         assert change is not None
         assert change.lost == 0
         assert change.served > 0
+        assert 0 <= change.open_at_switch <= 2
+        for cpus in (change.old_cpus, change.new_cpus):  # None: a GPU, or one core
+            assert cpus is None or 1 <= len(cpus) < len(os.sched_getaffinity(0))
+        assert not set(change.old_cpus or ()) & set(change.new_cpus or ())

@@ -50,12 +50,18 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change of version behind a router: ``s`` from the order until only the new one serves.
 
-    ``lost`` and ``served`` are requests that ended without and with a finish_reason in that time.
+    ``lost`` and ``served`` are requests that ended without and with a finish_reason in that time;
+    ``open_at_switch`` of them were in flight when the router was pointed at the new engine: those
+    a careless change would lose. ``old_cpus`` and ``new_cpus``: what each engine was kept to (None:
+    nothing), since both run on one machine.
     """
 
     s: float
     lost: int
     served: int
+    open_at_switch: int
+    old_cpus: list[int] | None
+    new_cpus: list[int] | None
     old: str
     new: str
     router: str

@@ -221,8 +221,8 @@ class _Book:
             ("upgrade", up, limits.upgrade_s),
             ("rollback", back, limits.rollback_s),
         ):
-            evidence: dict[str, Any] = {"lost": change.lost, "served": change.served}
-            evidence |= {"old": change.old, "new": change.new, "router": change.router}
+            evidence = msgspec.structs.asdict(change)
+            del evidence["s"]  # it is the value
             self.trials.append(judged(name, change.s, limit, **evidence))
 
     def so_far(self, name: str, left: Collection[str]) -> LifecycleReport:
