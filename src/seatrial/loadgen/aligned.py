@@ -3,12 +3,13 @@
 The same rule as ``regular._Walk._aligned`` has in Python, a tenth of its time: a read is one chunk,
 its size line in lower-case hex, with one event whose bytes around the text are the template's and
 whose text needs no decoding. Loading numba and the function costs 1.5 s, so only long runs ask for
-it.
+it, or those whose process has loaded numba already.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,16 @@ Scan = Callable[..., tuple[int, int, int]]
 
 WORTH_IT = 4_000_000
 """Events from which on a run's answers repay the loading of numba."""
+_WORTH_THE_FUNCTION = 50_000
+"""The same where numba is there and the function alone must be loaded."""
 
 _MOST_DIGITS = 5  # of a chunk's size line
+
+
+def compiled_for(events: int) -> Scan | None:
+    """The compiled pass if so many events repay it in this process."""
+    worth_it = _WORTH_THE_FUNCTION if "numba" in sys.modules else WORTH_IT
+    return compiled() if events >= worth_it else None
 
 
 def compiled() -> Scan | None:
@@ -63,17 +72,21 @@ def _scan(  # type: ignore[no-untyped-def]
         wrong |= data[at] ^ 13
         wrong |= data[at + 1] ^ 10
         at += 2
+        # slices: an index that cannot be negative is what the compiler makes vectors of
+        lead = data[at : at + before.size]
         for k in range(before.size):
-            wrong |= data[at + k] ^ before[k]
-        tail = ends[i] - after.size
+            wrong |= lead[k] ^ before[k]
+        tail = data[ends[i] - after.size : ends[i]]
         for k in range(after.size):
-            wrong |= data[tail + k] ^ after[k]
+            wrong |= tail[k] ^ after[k]
         at += before.size
+        words = data[at : at + text]
+        room = texts[filled : filled + text]
         odd = False
         for k in range(text):
-            byte = data[at + k]
+            byte = words[k]
             odd |= byte == 34 or byte == 92 or byte == 13 or byte == 10
-            texts[filled + k] = byte
+            room[k] = byte
         if wrong or odd:
             break
         filled += text

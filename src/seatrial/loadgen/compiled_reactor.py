@@ -30,14 +30,14 @@ class CompiledReactor(Reactor):
     """Reads all sockets of a worker in a compiled loop, a round a tick of 1 to 4 ms."""
 
     tick_ns = 2_000_000
-    stay_ns = 20_000_000  # exact timers end it earlier
+    stay_ns = 50_000_000  # exact timers end it earlier
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, connections: int = 0) -> None:
         from seatrial.loadgen import drain
 
         super().__init__(loop)
         self._drained = drain
-        self._slots = Slots(self._epoll.fileno())
+        self._slots = Slots(self._epoll.fileno(), connections)
         self._slot_of: dict[int, int] = {}
         self._last_ns = 0
         self._wanted_ns = self.tick_ns

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any
 
 import msgspec
@@ -24,7 +23,7 @@ _START_DELAY_NS = 50 * NS_PER_MS
 
 
 class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What one worker says of itself."""
+    """What one worker says of itself. ``cpu_s`` is of the run, ``judge_cpu_s`` of what followed."""
 
     offered: int
     finished: int
@@ -34,6 +33,7 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
     connect_ns: list[int]
     lags_ns: list[int]
     cpu_s: float
+    judge_cpu_s: float
     wall_s: float
     run_queue_wait_s: float | None
     kernel_stamps: bool
@@ -46,14 +46,14 @@ class Worker:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        path = Path(job.folder) / f"worker-{job.worker}.json"
+        path = job.file("json")
         path.touch(mode=0o600)
         path.write_bytes(msgspec.json.encode(job))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "seatrial.loadgen.worker", str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=(Path(job.folder) / f"worker-{job.worker}.err").open("wb"),
+            stderr=job.file("err").open("wb"),
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -70,7 +70,7 @@ class Worker:
         """
         line = self.stdout.readline()
         if not line:
-            err = (Path(self.job.folder) / f"worker-{self.job.worker}.err").read_text("utf-8")
+            err = self.job.file("err").read_text("utf-8")
             raise PrerequisiteError(
                 "a load-generating process died",
                 where=err.strip()[-300:],

@@ -8,6 +8,9 @@ epoll_ctl(2)). ``slots.works`` tries it on a loopback connection before it is us
 
 Sockets are registered edge-triggered (``INTEREST``): a read that did not fill its room has emptied
 the socket, unless the peer has closed too; then it is read on.
+
+Where everything lies stands in one array of sizes and addresses (``BOOK``): to hand ten arrays over
+at each call costs more than the reads of a tick.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import cgutils
 from numba.core import types as numba_types
+from numba.extending import intrinsic
 
 from seatrial.loadgen.reactor import READ_BYTES
 
@@ -26,6 +31,19 @@ types: Any = numba_types  # its annotations know nothing of calls
 carray: Any = numba.carray  # type: ignore[attr-defined]
 
 MAX_EVENTS = 256
+
+BOOK = ["epoll", "descriptors", "slots", "bytes", "reads", "by_fd", "data", "stamps", "lengths",
+        "fill", "count", "eager", "call", "events", "handed"]  # fmt: skip
+"""What the int64 at each place of the book is: a descriptor, four sizes, then addresses of
+
+by_fd: int32[descriptors], slot of each, -1 for none.
+data: uint8[slots, bytes]; stamps: int64[slots, reads]; lengths: uint32[slots, reads].
+fill, count: int64[slots], bytes and reads that a slot holds.
+eager: uint8[slots], 1 where every read must be looked at.
+call: int64[16] of scratch: msghdr at 0, iovec at 7, control buffer at 9, times at 14.
+events: uint8 of scratch for MAX_EVENTS events.
+handed: int64[2 * MAX_EVENTS, 3], filled with (slot, what for, errno).
+"""
 
 # What a slot is handed over for.
 DATA, AGAIN, CLOSED, BROKEN, WRITABLE = 0, 1, 2, 3, 4
@@ -46,16 +64,48 @@ _nanosleep = types.ExternalFunction("nanosleep", types.int32(types.uintp, types.
 _errno_location = types.ExternalFunction("__errno_location", types.CPointer(types.int32)())
 
 
+def _inttoptr(context, address):  # type: ignore[no-untyped-def]
+    """An address as a pointer that ``carray`` takes."""
+    del context, address
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        del context, signature
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), codegen
+
+
+_pointer: Any = intrinsic(_inttoptr)
+
+
 @numba.njit(cache=True)
-def receive(fd, slot, data, stamps, lengths, fill, count, eager, call, now, offset):  # type: ignore[no-untyped-def]
+def _slots(book):  # type: ignore[no-untyped-def]
+    """The arrays of the slots and the scratch of a call."""
+    slots = book[2]
+    return (
+        carray(_pointer(book[6]), (slots, book[3]), np.uint8),
+        carray(_pointer(book[7]), (slots, book[4]), np.int64),
+        carray(_pointer(book[8]), (slots, book[4]), np.uint32),
+        carray(_pointer(book[9]), (slots,), np.int64),
+        carray(_pointer(book[10]), (slots,), np.int64),
+        carray(_pointer(book[11]), (slots,), np.uint8),
+        carray(_pointer(book[12]), (16,), np.int64),
+    )
+
+
+@numba.njit(cache=True)
+def receive(book, fd, slot, now, offset):  # type: ignore[no-untyped-def]
+    """Read one socket into its slot; answer as of ``_receive``."""
+    data, stamps, lengths, fill, count, eager, call = _slots(book)
+    return _receive(fd, slot, data, stamps, lengths, fill, count, eager, call, now, offset)
+
+
+@numba.njit(cache=True)
+def _receive(fd, slot, data, stamps, lengths, fill, count, eager, call, now, offset):  # type: ignore[no-untyped-def]
     """Read one socket into its slot.
 
     Args:
-        data: uint8[slots, bytes]; stamps: int64[slots, reads]; lengths: uint32[slots, reads].
-        fill, count: int64[slots], bytes and reads that a slot holds.
-        eager: uint8[slots], 1 where every read must be looked at.
-        call: int64[16] of scratch: msghdr at 0, iovec at 7, control buffer at 9, times at 14.
-        now, offset: monotonic time and wall less monotonic, in ns.
+        now, offset: monotonic time and wall less monotonic, in ns; the rest as in the book.
 
     Returns:
         What the slot must be handed over for, -1 if for nothing, and the errno of a broken one.
@@ -139,7 +189,7 @@ def _round(  # type: ignore[no-untyped-def]
             out += 1
         closed = mask & _GONE or events[at + 1] & _PEER_CLOSED
         if closed or mask & _IN:
-            what, code = receive(
+            what, code = _receive(
                 fd, slot, data, stamps, lengths, fill, count, eager, call, now, offset
             )
             if count[slot]:
@@ -155,23 +205,21 @@ def _round(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def drain(  # type: ignore[no-untyped-def]
-    epoll, by_fd, data, stamps, lengths, fill, count, eager, call, events, handed, offset,
-    tick, until,
-):  # fmt: skip
+def drain(book, offset, tick, until):  # type: ignore[no-untyped-def]
     """Read what comes, a round every ``tick`` ns, until something must be looked at or ``until``.
 
     Args:
-        by_fd: int32[descriptors], slot of each, -1 for none.
-        events: uint8 of scratch for MAX_EVENTS events.
-        handed: int64[2 * MAX_EVENTS, 3], filled with (slot, what for, errno).
         until: in ns of the monotonic clock; 0 is one round and no wait.
-        The rest as ``receive`` has it.
 
     Returns:
         How many sockets had something, how many rows of ``handed`` are filled, and how long the
         last read of the last round that had any had waited, in ns (-1: none had).
     """
+    epoll = book[0]
+    by_fd = carray(_pointer(book[5]), (book[1],), np.int32)
+    data, stamps, lengths, fill, count, eager, call = _slots(book)
+    events = carray(_pointer(book[13]), (MAX_EVENTS * 16,), np.uint8)
+    handed = carray(_pointer(book[14]), (2 * MAX_EVENTS, 3), np.int64)
     total = 0
     waited = -1
     while True:

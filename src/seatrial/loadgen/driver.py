@@ -18,11 +18,12 @@ from typing import Any, BinaryIO
 
 from seatrial.core.seeds import derive_seed
 from seatrial.core.timer import Timer
-from seatrial.loadgen.exchange import OPEN, REFUSED, STALL, WHOLE, Exchange, freeze, write_record
+from seatrial.loadgen.exchange import OPEN, REFUSED, STALL, WHOLE, Exchange, freeze
 from seatrial.loadgen.plan import ANSWER_MARK, Job, PlanReader
 from seatrial.loadgen.pool import Pool
 from seatrial.loadgen.reactor import open_reactor
 from seatrial.loadgen.reading import answer_text, json_text
+from seatrial.loadgen.spool import write_record
 from seatrial.loadgen.watch import TokenWatch
 from seatrial.loadgen.wire import Connection
 
@@ -124,7 +125,7 @@ class Driver:
         self.pool.close()
         self.reactor.close()
         while self.to_write:
-            write_record(self.spool, self.to_write.popleft())
+            write_record(self.spool, freeze(self.to_write.popleft()))
 
     def _queue_next(self, offset_ns: int) -> None:
         """A closed-loop user takes the next request off the pile."""
@@ -255,7 +256,7 @@ class Driver:
         """Write finished exchanges a little at a time: many may end at once."""
         stop = _clock() + _DRAIN_BUDGET_NS
         while self.to_write and _clock() < stop:
-            write_record(self.spool, self.to_write[0])
+            write_record(self.spool, freeze(self.to_write[0]))
             self.to_write.popleft()
         if self.to_write:
             self.loop.call_later(_DRAIN_S, self._drain)

@@ -1,22 +1,15 @@
 """One request and whatever came back, as it lies in memory and in the spool.
 
-The hot path only appends a stamp and the bytes of a read; the meaning is found later. A spool is
-a file of length-prefixed msgpack records that a worker writes as exchanges end.
+The hot path only appends a stamp and the bytes of a read; the meaning is found later. A worker
+writes exchanges to its spool as they end.
 """
 
 from __future__ import annotations
 
-import struct
 from array import array
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
-
-from seatrial.core.errors import IntegrityError
-
-_LENGTH = struct.Struct("<I")
 
 # How an exchange ended on the wire; what it means is decided in ``answer.judge``.
 WHOLE = "whole"  # the HTTP message is complete
@@ -98,10 +91,6 @@ class RawExchange(msgspec.Struct, frozen=True, array_like=True):
             start += length
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(RawExchange)
-
-
 def freeze(exchange: Exchange) -> RawExchange:
     """The immutable record of an exchange."""
     return RawExchange(
@@ -117,58 +106,3 @@ def freeze(exchange: Exchange) -> RawExchange:
         exchange.lengths.tobytes(),
         b"".join(exchange.chunks),
     )
-
-
-def write_record(file: BinaryIO, exchange: Exchange) -> None:
-    """Append one exchange to a spool."""
-    data = _encoder.encode(freeze(exchange))
-    file.write(_LENGTH.pack(len(data)))
-    file.write(data)
-
-
-class Follower:
-    """Reads a spool while it is still being written: what is whole so far, then the rest."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("rb")
-
-    def take(self, most: int) -> list[RawExchange]:
-        """Up to ``most`` further records that are whole already."""
-        found: list[RawExchange] = []
-        while len(found) < most:
-            at = self._file.tell()
-            head = self._file.read(_LENGTH.size)
-            length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else 0
-            data = self._file.read(length) if length else b""
-            if not length or len(data) != length:
-                self._file.seek(at)
-                break
-            found.append(_decoder.decode(data))
-        return found
-
-    def rest(self) -> Iterator[RawExchange]:
-        """Everything that is left, after the writer has ended.
-
-        Raises:
-            IntegrityError: the file ends in the middle of a record.
-        """
-        while more := self.take(1000):
-            yield from more
-        left = self._path.stat().st_size - self._file.tell()
-        self._file.close()
-        if left:
-            raise IntegrityError(
-                "a spool of the load generator ends inside a record",
-                where=self._path.name,
-                remedy="run the cell again: a worker process was killed while writing",
-            )
-
-
-def read_spool(path: Path) -> Iterator[RawExchange]:
-    """All records of a spool, one at a time.
-
-    Raises:
-        IntegrityError: the file ends in the middle of a record.
-    """
-    return Follower(path).rest()

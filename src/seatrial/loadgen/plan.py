@@ -68,7 +68,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker's orders."""
+    """One worker's orders.
+
+    ``judge``: read the answers after the run and leave outcomes beside the spool; ``keep_text``:
+    with their text.
+    """
 
     folder: str
     worker: int
@@ -78,6 +82,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     target: Target
     load: Load
+    judge: bool = True
+    keep_text: bool = False
+
+    def file(self, kind: str) -> Path:
+        """Where this worker keeps its ``json``, ``err``, ``spool`` or ``outcomes``."""
+        return Path(self.folder) / f"worker-{self.worker}.{kind}"
 
 
 def write_columns(folder: Path, columns: dict[str, NDArray[np.int64]]) -> None:

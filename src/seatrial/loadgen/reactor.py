@@ -65,14 +65,14 @@ class WallOffset:
 
 def open_reactor(loop: asyncio.AbstractEventLoop, load: Load) -> Reactor:
     """The reactor for a load. Few connections do not repay the second that numba takes to load."""
-    many = max(load.connections, load.max_in_flight) >= COMPILED_FROM
-    if load.reader == "compiled" or (load.reader == "auto" and many):
+    most = max(load.connections, load.max_in_flight)
+    if load.reader == "compiled" or (load.reader == "auto" and most >= COMPILED_FROM):
         from seatrial.loadgen import slots
 
         if slots.works() and _can_stamp():
             from seatrial.loadgen.compiled_reactor import CompiledReactor
 
-            return CompiledReactor(loop)
+            return CompiledReactor(loop, most)
         if load.reader == "compiled":
             raise PrerequisiteError(
                 "the compiled reader does not work here",

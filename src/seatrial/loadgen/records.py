@@ -103,14 +103,15 @@ class Builder:
         self._findings = Coder[tuple[str, ...]]()
         self._text: dict[int, str] = {}
 
-    def add(self, outcome: Outcome) -> None:
-        """Enter one request."""
+    def add(self, outcome: Outcome, events: bytes = b"") -> None:
+        """Enter one request; ``events`` are event times that lie beside it, as ``pack`` has it."""
         for name, column in self._ints.items():
             value = getattr(outcome, name)
             column.append(-1 if value is None else value)
         self._status.append(STATUSES.index(outcome.status))
         self._usage.append(outcome.output_tokens is not None)
         self._events.extend(outcome.event_ns)
+        self._events.frombytes(events)
         self._offsets.append(len(self._events))
         self._error_kind.add(outcome.error_kind)
         self._error.add(outcome.error)

@@ -22,18 +22,20 @@ from numpy.typing import NDArray
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.seeds import derive_seed
 from seatrial.loadgen import limits
-from seatrial.loadgen.aligned import WORTH_IT, Scan, compiled
+from seatrial.loadgen.aligned import compiled_for
 from seatrial.loadgen.crew import Crew, WorkerReport
-from seatrial.loadgen.exchange import Follower, RawExchange
-from seatrial.loadgen.outcome import STATUSES, TIMED_OUT
+from seatrial.loadgen.exchange import RawExchange
+from seatrial.loadgen.outcome import STATUSES, TIMED_OUT, Packed
 from seatrial.loadgen.plan import Job, Load, Target, write_columns
 from seatrial.loadgen.reading import judge
 from seatrial.loadgen.records import Builder, Ints, Records, estimate_inputs, settle_tokens
+from seatrial.loadgen.spool import Follower
 
 EVENTS_PER_WORKER = 20_000.0
 _TIMER_NS = 2_000_000  # the loop's timers count whole milliseconds, and may fire one early
 READ_ALONG = 50_000
-"""Above so many requests answers are read during the run, so that its end is the result's."""
+"""Above so many requests the parent reads the answers during the run, so that its end is the
+result's; else the workers do after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def execute(
     """
     progress = progress or Silent()
     limits.check(load, plan.n, fresh_per_s=_rate(plan))
+    along = plan.n > READ_ALONG
     with tempfile.TemporaryDirectory(prefix="seatrial-run-") as name:
         folder = Path(name)
         _lay_down(plan, folder)
@@ -138,19 +141,21 @@ def execute(
                 run_id=run_id,
                 target=target,
                 load=share,
+                judge=not along,
+                keep_text=keep_text,
             )
             for number in range(workers)
         ]
         with Crew(jobs) as crew:
             crew.ready()
             cpu_before = _cpu_s()
-            scan = compiled() if _events(plan) >= WORTH_IT else None
-            reader = _Reader(folder, workers, target.route, keep_text=keep_text, scan=scan)
+            reader = _Reader(jobs, plan) if along else None
             start_ns, reports = crew.run(
                 lambda state: progress.amount("bench", state["finished"], plan.n, "requests"),
-                reader.some if plan.n > READ_ALONG else None,
+                reader.some if reader else None,
             )
-        records = _records(reader.all(start_ns), plan)
+        builder = reader.all() if reader else _judged(jobs)
+        records = _records(builder.build(start_ns), plan)
         own_cpu_s = _cpu_s() - cpu_before
     progress.amount("bench", records.n, records.n, "requests")
     return Run(records=records, client=_client(reports, records, own_cpu_s), reports=reports)
@@ -213,26 +218,26 @@ def _give_up(records: Records, plan: Planned) -> None:
         records.error[i] = f"not finished {deadline[i] / 1e9:g} s after its scheduled time"
 
 
+def _judged(jobs: list[Job]) -> Builder:
+    """The outcomes that the workers left."""
+    builder = Builder()
+    for job in jobs:
+        for packed in Follower(job.file("outcomes"), Packed).rest():
+            builder.add(packed.outcome, packed.events)
+    return builder
+
+
 class _Reader:
-    """Turns the workers' spools into records: after the run, or along with a long one."""
+    """Turns the workers' spools into records, along with a long run."""
 
-    def __init__(
-        self, folder: Path, workers: int, route: str, *, keep_text: bool, scan: Scan | None
-    ) -> None:
-        self._paths = [folder / f"worker-{number}.spool" for number in range(workers)]
-        self._followers: list[Follower] = []
-        self._route = route
-        self._keep_text = keep_text
-        self._scan = scan
+    def __init__(self, jobs: list[Job], plan: Planned) -> None:
+        self._job = jobs[0]
+        self._followers = [Follower(job.file("spool"), RawExchange) for job in jobs]
+        self._scan = compiled_for(_events(plan))
         self._builder = Builder()
-
-    def _open(self) -> None:
-        if not self._followers:
-            self._followers = [Follower(path) for path in self._paths]
 
     def some(self) -> bool:
         """What has come since the last call, but for half a second at most; is there more?"""
-        self._open()
         stop = time.monotonic() + 0.5
         for follower in self._followers:
             while found := follower.take(200):
@@ -242,17 +247,16 @@ class _Reader:
                     return True
         return False
 
-    def all(self, start_ns: int) -> Records:
-        """The rest, and the records of everything."""
-        self._open()
+    def all(self) -> Builder:
+        """The rest; everything is in the builder then."""
         for follower in self._followers:
             for raw in follower.rest():
                 self._add(raw)
-        return self._builder.build(start_ns)
+        return self._builder
 
     def _add(self, raw: RawExchange) -> None:
-        outcome = judge(raw, self._route, keep_text=self._keep_text, scan=self._scan)
-        self._builder.add(outcome)
+        keep = self._job.keep_text
+        self._builder.add(judge(raw, self._job.target.route, keep_text=keep, scan=self._scan))
 
 
 def _records(records: Records, plan: Planned) -> Records:
@@ -281,7 +285,7 @@ def _client(reports: list[WorkerReport], records: Records, own_cpu_s: float) -> 
     waits = [r.run_queue_wait_s for r in reports if r.run_queue_wait_s is not None]
     return Client(
         workers=len(reports),
-        cpu_s=sum(r.cpu_s for r in reports) + own_cpu_s,
+        cpu_s=sum(r.cpu_s + r.judge_cpu_s for r in reports) + own_cpu_s,
         wall_s=wall,
         cpu_share=max((r.cpu_s / r.wall_s for r in reports if r.wall_s > 0), default=0.0),
         run_queue_wait_s=sum(waits) if waits else None,

@@ -19,9 +19,10 @@ from seatrial.loadgen.reactor import _TIMESTAMPNS
 if TYPE_CHECKING:
     from seatrial.loadgen.wire import Connection
 
-_READS = 128
-_BYTES = 32_768
-_FEW = 64  # slots at first; doubled when they run out
+_ALL_BYTES = 64 << 20
+_SLOT_BYTES = 16_384, 131_072  # the larger a slot, the fewer hand-overs within a long answer
+_BYTES_A_READ = 256
+_FEW = 64  # slots at first, unless more are expected; doubled when they run out
 _SLACK_NS = 100_000  # between two readings of two clocks
 
 
@@ -31,7 +32,7 @@ class Slots:
     ``fill`` bytes and ``count`` reads of a slot are not yet part of its exchange.
     """
 
-    def __init__(self, epoll: int) -> None:
+    def __init__(self, epoll: int, expected: int = 0) -> None:
         from seatrial.loadgen import drain
 
         self._drain = drain
@@ -42,15 +43,19 @@ class Slots:
         self._call = np.zeros(16, np.int64)
         self._events = np.zeros(drain.MAX_EVENTS * 16, np.uint8)
         self._handed = np.zeros((2 * drain.MAX_EVENTS, 3), np.int64)
-        self._allocate(_FEW)
+        self._book = np.zeros(len(drain.BOOK), np.int64)
+        least, most = _SLOT_BYTES
+        slots = max(expected, _FEW)
+        self._bytes = min(max(_ALL_BYTES // slots, least), most)
+        self._allocate(slots)
 
     def _allocate(self, slots: int) -> None:
         """Room for so many connections; what is there is kept."""
         old = len(self.connections)
         fresh: dict[str, Any] = {
-            "data": np.zeros((slots, _BYTES), np.uint8),
-            "stamps": np.zeros((slots, _READS), np.int64),
-            "lengths": np.zeros((slots, _READS), np.uint32),
+            "data": np.zeros((slots, self._bytes), np.uint8),
+            "stamps": np.zeros((slots, self._bytes // _BYTES_A_READ), np.int64),
+            "lengths": np.zeros((slots, self._bytes // _BYTES_A_READ), np.uint32),
             "fill": np.zeros(slots, np.int64),
             "count": np.zeros(slots, np.int64),
             "eager": np.ones(slots, np.uint8),
@@ -61,6 +66,16 @@ class Slots:
             setattr(self, name, array)
         self.connections += [None] * (slots - old)
         self._free += range(slots - 1, old - 1, -1)
+        self._enter_book()
+
+    def _enter_book(self) -> None:
+        """Say where everything lies now."""
+        sizes = [self._epoll, self._by_fd.size, *self.data.shape, self.stamps.shape[1]]
+        arrays = [
+            self._by_fd, self.data, self.stamps, self.lengths, self.fill, self.count, self.eager,
+            self._call, self._events, self._handed,
+        ]  # fmt: skip
+        self._book[:] = [*sizes, *(array.ctypes.data for array in arrays)]
 
     data: Any
     stamps: Any
@@ -77,6 +92,7 @@ class Slots:
             grown = np.full(2 * fd, -1, np.int32)
             grown[: self._by_fd.size] = self._by_fd
             self._by_fd = grown
+            self._enter_book()
         slot = self._free.pop()
         self._by_fd[fd] = slot
         self.connections[slot] = connection
@@ -92,18 +108,12 @@ class Slots:
 
     def read_all(self, offset: int, tick: int, until: int) -> tuple[int, int, list[list[int]]]:
         """Read all sockets, as ``drain.drain`` has it: how many reads, delay, what to look at."""
-        found, out, waited = self._drain.drain(
-            self._epoll, self._by_fd, self.data, self.stamps, self.lengths, self.fill, self.count,
-            self.eager, self._call, self._events, self._handed, offset, tick, until,
-        )  # fmt: skip
+        found, out, waited = self._drain.drain(self._book, offset, tick, until)
         return found, waited, self._handed[:out].tolist() if out else []
 
     def read_one(self, fd: int, slot: int, now: int, offset: int) -> tuple[int, int]:
         """One more read of one socket: what it must be looked at for (-1: nothing), and errno."""
-        what, code = self._drain.receive(
-            fd, slot, self.data, self.stamps, self.lengths, self.fill, self.count, self.eager,
-            self._call, now, offset,
-        )  # fmt: skip
+        what, code = self._drain.receive(self._book, fd, slot, now, offset)
         return int(what), int(code)
 
     def heard_since(self, moment: int) -> set[Connection]:

@@ -1,8 +1,9 @@
 """``python -m seatrial.loadgen.worker JOB``: one load-generating process.
 
 It opens its connections, says ``ready``, waits for ``go T0`` on stdin (T0 in ns of the monotonic
-clock that all processes of a machine share), releases its part of the load, and ends with one
-JSON line about itself. Garbage collection is off meanwhile: nothing here makes cycles.
+clock that all processes of a machine share), releases its part of the load, reads the answers
+when all is over, and ends with one JSON line about itself. Garbage collection is off meanwhile:
+nothing here makes cycles.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ import uvloop
 from seatrial.core.errors import SeatrialError
 from seatrial.core.timer import Timer
 from seatrial.core.units import NS_PER_S
+from seatrial.loadgen.aligned import compiled_for
 from seatrial.loadgen.driver import Driver
+from seatrial.loadgen.exchange import RawExchange
+from seatrial.loadgen.outcome import pack
 from seatrial.loadgen.plan import Job
+from seatrial.loadgen.reading import judge
+from seatrial.loadgen.spool import Follower, write_record
 
 _LAG_NS = 50_000_000
 _REPORT_S = 0.5
@@ -79,7 +85,7 @@ async def _start_signal(loop: asyncio.AbstractEventLoop) -> int:
 async def work(job: Job) -> dict[str, Any]:
     """Warm up, wait for the signal, drive the load, report."""
     loop = asyncio.get_running_loop()
-    path = Path(job.folder) / f"worker-{job.worker}.spool"
+    path = job.file("spool")
     with path.open("wb", buffering=1 << 18) as spool:
         driver = Driver(job, loop, spool)
         cpu_before = cpu_s()
@@ -106,6 +112,9 @@ async def work(job: Job) -> dict[str, Any]:
     wait_s = None
     if waited is not None and waited_after is not None:
         wait_s = (waited_after - waited) / NS_PER_S
+    drive_cpu_s = cpu_s() - cpu_before
+    if job.judge:
+        _judge(job, driver.events)
     return {
         "offered": driver.offered,
         "finished": driver.finished,
@@ -114,13 +123,23 @@ async def work(job: Job) -> dict[str, Any]:
         "opened": driver.pool.opened,
         "connect_ns": driver.pool.connect_ns,
         "lags_ns": monitor.lags_ns,
-        "cpu_s": cpu_s() - cpu_before,
+        "cpu_s": drive_cpu_s,
+        "judge_cpu_s": cpu_s() - cpu_before - drive_cpu_s,
         "wall_s": wall_s,
         "run_queue_wait_s": wait_s,
         "kernel_stamps": driver.reactor.kernel_stamps and not job.target.tls,
         "receive_delays_ns": list(driver.reactor.delays_ns),
         "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
+
+
+def _judge(job: Job, reads: int) -> None:
+    """Read the answers in the spool and leave what they came to beside it."""
+    scan = compiled_for(reads)
+    with job.file("outcomes").open("wb", buffering=1 << 18) as out:
+        for raw in Follower(job.file("spool"), RawExchange).rest():
+            outcome = judge(raw, job.target.route, keep_text=job.keep_text, scan=scan)
+            write_record(out, pack(outcome))
 
 
 async def _report(driver: Driver) -> None:
