@@ -17,7 +17,16 @@ from seatrial.gate.table import GateRow, GateTable
 from seatrial.workload.spec import Workload
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
-_TYPES = {"F16": (1, 1, 2), "Q4_K": (12, 256, 144), "Q2_K": (10, 256, 84), "MXFP4": (39, 32, 17)}
+_TYPES = {
+    "F16": (1, 1, 2),
+    "Q4_0": (2, 32, 18),
+    "Q8_0": (8, 32, 34),
+    "Q2_K": (10, 256, 84),
+    "Q4_K": (12, 256, 144),
+    "Q5_K": (13, 256, 176),
+    "Q6_K": (14, 256, 210),
+    "MXFP4": (39, 32, 17),
+}
 
 
 def _string(text: str) -> bytes:
@@ -108,6 +117,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "unseen-models.yaml",
         "unseen-6-models.yaml",
         "unseen-7-models.yaml",
+        "unseen-8-models.yaml",
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}
 
