@@ -17,7 +17,7 @@ from seatrial import facts
 from seatrial.core.errors import EngineError
 from seatrial.engines import http
 from seatrial.engines.environment import Environment
-from seatrial.engines.flags import plain, require_choices, require_known
+from seatrial.engines.flags import ARGPARSE, plain, require_choices, require_known
 from seatrial.engines.settings import Settings
 from seatrial.engines.signatures import Signature
 from seatrial.workload.spec import CandidateSpec
@@ -140,7 +140,9 @@ class Adapter(ABC):
         title = f"{self.title} {environment.version}".strip()
         known, source = self.known_flags(environment)
         if known:
-            require_known(title, self.flag_names(flags), known, source=source)
+            shortened = self.name in ARGPARSE
+            names = self.flag_names(flags)
+            require_known(title, names, known, source=source, shortened=shortened)
         if environment.version:
             require_choices(title, flags, self.choices(environment.version))
 

@@ -8,14 +8,33 @@ from typing import Any
 
 from seatrial.core.errors import UsageError
 
+ARGPARSE = frozenset({"vllm", "sglang", "lmdeploy"})
+"""Engines whose servers leave Python's argparse its way with shortened flags: ``--tp`` is SGLang's
+``--tp-size`` as long as no other flag begins so (argparse's ``allow_abbrev``)."""
 
-def require_known(engine: str, flags: Iterable[str], known: Iterable[str], *, source: str) -> None:
+
+def short_for(flag: str, names: Iterable[str]) -> str | None:
+    """The one of the names (as ``plain`` has them) that begins with this flag, if it is one."""
+    begin = plain(flag)
+    found = [name for name in names if name.startswith(begin)]
+    return found[0] if len(found) == 1 else None
+
+
+def require_known(
+    engine: str,
+    flags: Iterable[str],
+    known: Iterable[str],
+    *,
+    source: str,
+    shortened: bool = False,
+) -> None:
     """Raise for the first unknown flag, naming the nearest one that exists.
 
     Args:
         engine: title and version for the message.
         known: flags with underscores and without leading dashes.
         source: where ``known`` comes from, in words.
+        shortened: whether the engine takes the unmistakable beginning of a flag for the flag.
 
     Raises:
         UsageError: a flag is not among the known ones.
@@ -24,6 +43,8 @@ def require_known(engine: str, flags: Iterable[str], known: Iterable[str], *, so
     for flag in flags:
         name = plain(flag)
         if name in names or name.removeprefix("no_") in names:
+            continue
+        if shortened and short_for(name, names):
             continue
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         raise UsageError(

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
+from seatrial.engines.flags import ARGPARSE, short_for
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
@@ -66,6 +67,8 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
         if flag.startswith(_NOT_OF_THE_COMMAND_LINE) or name in names:
             continue
         if name.removeprefix("no_") in names or f"ollama_{name}" in names:
+            continue
+        if case.engine in ARGPARSE and short_for(name, names):
             continue
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
         yield Finding(

@@ -61,6 +61,23 @@ def test_flags_of_that_version_pass(args: dict[str, Any], first: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("engine", "version", "flag", "verdict"),
+    [
+        ("sglang", "0.5.6", "tp", "feasible"),  # --tp-size alone begins so
+        ("sglang", "0.5.6", "pp", "conditional"),  # so do two: argparse asks which
+        ("llama.cpp", "b11549", "ctx_siz", "conditional"),  # a parser of its own
+    ],
+)
+def test_the_beginning_of_one_flag_is_that_flag_where_argparse_reads(
+    engine: str, version: str, flag: str, verdict: str, first: Any
+) -> None:
+    model = "gguf-llama-8b" if engine == "llama.cpp" else "llama-8b"
+    row = first(_asked(version, engine=engine, args={flag: 1}) | {"model": model})
+    named = {r.constraint for r in row.reasons if r.verdict != "feasible"}
+    assert ("flag_unknown" in named) == (verdict == "conditional"), row.reasons
+
+
+@pytest.mark.parametrize(
     ("asked", "verdict"),
     [("int99", "infeasible"), ("fp8banana", "infeasible"), ("fp8", "feasible")],
 )

@@ -1,0 +1,26 @@
+"""Flags that an engine has, shortened ones and slips."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.core.errors import UsageError
+from seatrial.engines.flags import require_known, short_for
+
+KNOWN = ("--tp-size", "--pp-size", "--pp-max-micro-batch-size", "--port")
+
+
+def test_what_one_flag_alone_begins_with_is_that_flag() -> None:
+    names = {"tp_size", "pp_size", "pp_max_micro_batch_size"}
+    assert short_for("--tp", names) == "tp_size"
+    assert short_for("pp", names) is None
+    assert short_for("pp-max", names) == "pp_max_micro_batch_size"
+    assert short_for("size", names) is None
+
+
+def test_shortened_flags_pass_only_where_the_engine_takes_them() -> None:
+    require_known("sglang 0.5.6", ["tp"], KNOWN, source="a test", shortened=True)
+    with pytest.raises(UsageError, match="no flag 'tp'"):
+        require_known("llama.cpp b1", ["tp"], KNOWN, source="a test")
+    with pytest.raises(UsageError, match="no flag 'pp'"):
+        require_known("sglang 0.5.6", ["pp"], KNOWN, source="a test", shortened=True)
