@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from seatrial.dossier import build
+from seatrial.trial.manifest import enter_files
 
 ROOT = Path(__file__).resolve().parents[1]
 LEFT = ("*.log", "*.answers.json", "dossier*", ".*", "events.jsonl")
@@ -27,6 +28,7 @@ def main(trial: Path, name: str) -> int:
     shutil.copytree(trial, target, ignore=shutil.ignore_patterns(*LEFT))
     paths = build(target)
     paths.json.unlink()  # the page holds the same, compressed
+    enter_files(target, (paths.html, paths.markdown, paths.json))
     found = [
         f"{path.relative_to(target)}: {match.group().decode()}"
         for path in sorted(target.rglob("*"))

@@ -40,9 +40,11 @@ def dossier(
     from seatrial.dossier import build
     from seatrial.dossier.record import Dossier
     from seatrial.store import read
+    from seatrial.trial.manifest import enter_files
 
     console = Console(as_json=json, quiet=quiet)
     paths = build(trial, lang=lang, redact=redact, progress=console.progress)
+    enter_files(trial, (paths.html, paths.markdown, paths.json))
     record = read(paths.json, Dossier)
     console.document(record)
     console.line(f"{record.answer.outcome}: {record.answer.headline}", style=record.answer.outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -57,7 +58,7 @@ def write_manifest(trial: Path, reasons: dict[str, str]) -> Manifest:
         reasons: name in DESIGN's list -> why it was not made.
     """
     files = {
-        str(path.relative_to(trial)): FileEntry(sha256=sha256_file(path), bytes=path.stat().st_size)
+        str(path.relative_to(trial)): _entry(path)
         for path in sorted(trial.rglob("*"))
         if path.is_file() and _counts(path, trial)
     }
@@ -75,6 +76,25 @@ def renew_manifest(trial: Path) -> None:
     """Bring manifest.json up to date after a stage was repeated; nothing where there is none."""
     if (trial / NAME).is_file():
         write_manifest(trial, dict(read(trial / NAME, Manifest).not_run))
+
+
+def enter_files(trial: Path, paths: Iterable[Path]) -> None:
+    """Bring the entries of these files up to date, drop those that are gone; others stay as they
+    are, also of files that were left behind. Nothing where there is no manifest."""
+    if not (trial / NAME).is_file():
+        return
+    manifest = read(trial / NAME, Manifest)
+    files = dict(manifest.files)
+    for path in paths:
+        files.pop(str(path.relative_to(trial)), None)
+        if path.is_file():
+            files[str(path.relative_to(trial))] = _entry(path)
+    ordered = {name: files[name] for name in sorted(files, key=Path)}
+    write(trial / NAME, msgspec.structs.replace(manifest, files=ordered))
+
+
+def _entry(path: Path) -> FileEntry:
+    return FileEntry(sha256=sha256_file(path), bytes=path.stat().st_size)
 
 
 def _counts(path: Path, trial: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import math
 import re
 from pathlib import Path
@@ -89,3 +90,12 @@ def test_it_is_a_page_of_its_own_and_names_no_place_of_a_machine(folder: Path) -
 
 def test_there_is_an_example_of_a_real_trial() -> None:
     assert EXAMPLES
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda p: p.name)
+def test_what_is_published_is_what_the_manifest_says(folder: Path) -> None:
+    files = msgspec.json.decode((folder / "manifest.json").read_bytes())["files"]
+    here = {name: folder / name for name in files if (folder / name).is_file()}
+    assert len(here) > 20
+    for name, path in here.items():
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == files[name]["sha256"], name

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.core.errors import IntegrityError
-from seatrial.trial.manifest import check_manifest, write_manifest
+from seatrial.trial.manifest import check_manifest, enter_files, write_manifest
 
 
 def _trial(path: Path) -> Path:
@@ -35,3 +35,22 @@ def test_a_changed_or_missing_file_is_found(tmp_path: Path, harm: str) -> None:
         cell.unlink()
     with pytest.raises(IntegrityError, match="cell.json"):
         check_manifest(tmp_path)
+
+
+def test_files_made_anew_are_entered_and_the_others_stay_as_they_were(tmp_path: Path) -> None:
+    before = write_manifest(_trial(tmp_path), {})
+    (tmp_path / "cells" / "a" / "000" / "cell.json").write_text("harmed")
+    (tmp_path / "dossier.html").write_text("page")
+    enter_files(tmp_path, [tmp_path / "dossier.html", tmp_path / "dossier.json"])
+    with pytest.raises(IntegrityError, match="cell.json"):
+        check_manifest(tmp_path)
+    (tmp_path / "cells" / "a" / "000" / "cell.json").write_text("{}")
+    assert sorted(check_manifest(tmp_path).files) == sorted([*before.files, "dossier.html"])
+    (tmp_path / "dossier.html").write_text("another page")
+    with pytest.raises(IntegrityError, match=r"dossier\.html"):
+        check_manifest(tmp_path)
+
+
+def test_without_a_manifest_nothing_is_entered(tmp_path: Path) -> None:
+    enter_files(tmp_path, [tmp_path / "dossier.html"])
+    assert not (tmp_path / "manifest.json").exists()
