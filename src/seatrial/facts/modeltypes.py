@@ -115,3 +115,48 @@ def model_types() -> ModelTypes:
     """The shipped file."""
     file = resources.files("seatrial.facts").joinpath("history/model_types.json")
     return msgspec.json.decode(file.read_bytes(), type=ModelTypes)
+
+
+class ConfigTypes(msgspec.Struct, frozen=True, kw_only=True):
+    """Model types that one engine has configurations of its own for, release by release."""
+
+    members: list[str]
+    versions: list[str]
+    types: dict[str, list[int]]
+
+    def has(self, version: str, family: str) -> bool | None:
+        """Whether this release, or one of the two read around it, has the type; null where no
+        later one was read."""
+        mine = order.key(version)
+        below = [n for n, v in enumerate(self.versions) if order.key(v) <= mine]
+        above = [n for n, v in enumerate(self.versions) if order.key(v) >= mine]
+        if not above:
+            return None
+        places = {above[0], *(below[-1:])}
+        edges = _pairs(self.types.get(family, []))
+        return any(a <= n < b for n in places for a, b in edges)
+
+
+class _ConfigFile(msgspec.Struct, frozen=True, kw_only=True):
+    schema: str
+    verified_on: str
+    engines: dict[str, ConfigTypes]
+
+
+def _ranges(file: str, part: str) -> ConfigTypes | None:
+    raw = resources.files("seatrial.facts").joinpath(f"history/{file}.json").read_bytes()
+    return msgspec.json.decode(raw, type=_ConfigFile).engines.get(part)
+
+
+@cache
+def config_types(engine: str) -> ConfigTypes | None:
+    """An engine's part of ``history/config_types.json``; null if it has none."""
+    return _ranges("config_types", engine)
+
+
+@cache
+def stages(engine: str) -> tuple[ConfigTypes, ConfigTypes] | None:
+    """(classes that the engine can cut into pipeline stages, classes that it serves whole only),
+    from ``history/stages.json``; null where no signatures were read."""
+    can, whole = _ranges("stages", engine), _ranges("stages", f"{engine}:whole")
+    return (can, whole) if can is not None and whole is not None else None

@@ -20,12 +20,15 @@ def _found(case: Case, subject: str) -> tuple[Fact, bool] | None:
 
 def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -> Finding | None:
     """Refused at configuration or silently ignored is ``infeasible``; what only a request shows
-    is ``unknown`` with its probe; what ended in a later version asks for a test."""
+    is ``unknown`` with its probe; what ended in a later version asks for a test;
+    a speculative method that the refusal leaves out is allowed."""
     found = _found(case, subject)
     if found is None:
         return None
     fact, holds = found
     says = f"{both}: {fact.condition or fact.value}"
+    if holds and (case.speculative or "") in fact.detail.get("but", []):
+        return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     remedy = str(fact.detail.get("remedy") or remedy)
     if holds and (fact.value == "ignored" or (fact.value == "refuses" and live is None)):
         return Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=remedy)

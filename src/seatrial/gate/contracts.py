@@ -6,7 +6,6 @@ fact speaks of is ``unknown`` with the probe that settles it, never a pass.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +28,7 @@ _INSTEAD = {
 Asked = Callable[[Case], Any]
 
 
-def _judge(case: Case, feature: str, words: str) -> Finding:
+def judge(case: Case, feature: str, words: str) -> Finding:
     """The one rule: what the ``supports`` fact says."""
     fact = case.known.supports(feature)
     name = f"{case.engine} {case.version or ''}".strip()
@@ -72,7 +71,7 @@ def _declare(feature: str, words: str, asked: Asked) -> None:
         remedy="another engine, another version, or the condition met",
     )
     def rule(case: Case) -> Finding | None:
-        return _judge(case, feature, words) if asked(case) else None
+        return judge(case, feature, words) if asked(case) else None
 
 
 _declare("structured_output", "structured output", lambda c: c.spec.requires.structured_output)
@@ -94,7 +93,7 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
     fact = case.known.excludes("prefix_cache+recurrent")
     hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
     if fact is None or not hybrid:
-        return _judge(case, "prefix_cache", "prefix reuse")
+        return judge(case, "prefix_cache", "prefix reuse")
     refused = fact.value == "refuses"
     return Finding(
         verdict=Verdict.INFEASIBLE if refused else Verdict.UNKNOWN,
@@ -139,81 +138,9 @@ _declare(
 _declare("logprobs", "log probabilities", lambda c: c.spec.requires.logprobs)
 
 
-@constraint(
-    "feature_missing_speculative",
-    asks="Has the engine what is required: speculative decoding, by this method?",
-    needs="requires.speculative or the flags, facts supports speculative, speculative_method",
-    verdicts=("infeasible", "conditional", "unknown"),
-    remedy="another method, another version, or another engine",
-)
-def feature_missing_speculative(case: Case) -> Finding | None:
-    if not case.speculative:
-        return None
-    listed = _methods_listed(case)
-    if listed is None or _SAME.get(case.speculative, case.speculative) not in _METHODS:
-        return _judge(case, "speculative", "speculative decoding")
-    facts, sure = listed
-    names = {f.subject.lower() for f in facts}
-    asked = _SAME.get(case.speculative, case.speculative)
-    if any(_names(asked, name) for name in names) or (asked == "mtp" and case.engine == "sglang"):
-        return _judge(case, "speculative", "speculative decoding")
-    return Finding(
-        verdict=Verdict.INFEASIBLE if sure else Verdict.UNKNOWN,
-        says=f"{asked} is not among the speculative methods of {case.engine} {case.version or ''}: "
-        f"{', '.join(sorted(names))}",
-        facts=facts[:1],
-        remedy="one of these methods, or a version that has it",
-        probe=None if sure else case.probe("boot_log"),
-    )
-
-
-_METHODS = {"eagle", "eagle3", "medusa", "ngram", "suffix", "dflash", "mtp", "mlp_speculator"}
-_SAME = {"nextn": "mtp", "deepseek_mtp": "mtp", "eagle-3": "eagle3", "[ngram]": "ngram"}
-
-
-def _names(asked: str, listed: str) -> bool:
-    """Whether a listed method is the one asked for: ``ngram-cache`` and ``draft-eagle3`` are."""
-    parts = re.split(r"[-_]", listed)
-    return asked == listed or asked in parts
-
-
-def _methods_listed(case: Case) -> tuple[list[Fact], bool] | None:
-    """(methods of this version's list, whether a name that is not there was not there): between
-    two readings both must lack it, so both are given; null where none was read."""
-    if not case.known.complete("speculative_method") or case.engine not in {"vllm", "sglang"}:
-        return None
-    here = case.known.all("speculative_method")
-    if case.known.exact:
-        return here, True
-    later = case.known.later
-    if later is None or not later.knows("speculative_method"):
-        return here, False
-    return here + later.all("speculative_method"), True
-
-
 _declare(
     "pd_disaggregation", "prefill and decode apart", lambda c: c.spec.requires.pd_disaggregation
 )
-
-
-@constraint(
-    "draft_head_missing",
-    asks="Has the checkpoint the multi-token head that the method needs?",
-    needs="speculative method, num_nextn_predict_layers",
-    verdicts=("infeasible",),
-    remedy="EAGLE or a draft model, n-gram speculation, or none",
-)
-def draft_head_missing(case: Case) -> Finding | None:
-    method = case.speculative or ""
-    if not any(word in method for word in ("mtp", "nextn")) or case.model is None:
-        return None
-    if case.model.shape.draft_layers or case.model.shape.layers is None:
-        return None
-    return Finding(
-        verdict=Verdict.INFEASIBLE,
-        says=f"{method}: the checkpoint has no multi-token prediction layers",
-        remedy="EAGLE or a draft model, n-gram speculation, or none",
-    )
 
 
 @constraint(
@@ -236,6 +163,8 @@ def feature_missing_lora(case: Case) -> Finding | None:
             f"{case.engine} {case.version or ''}",
             remedy="merge the adapters into the weights, or another engine",
         )
+    if (gated := _lora_dimensions(case)) is not None:
+        return gated
     count = getattr(asked, "max_adapters", 1)
     fact = case.known.supports("lora")
     if fact is not None and "one, fixed" in (fact.condition or "") and count > 1:
@@ -246,7 +175,23 @@ def feature_missing_lora(case: Case) -> Finding | None:
             says=f"{case.engine} takes one fixed adapter, {count} are required",
             remedy=_INSTEAD["lora"],
         )
-    return _judge(case, "lora", "LoRA adapters")
+    return judge(case, "lora", "LoRA adapters")
+
+
+def _lora_dimensions(case: Case) -> Finding | None:
+    """SGLang sizes adapters by one formula, unless the class gives its own: a query projection
+    that also makes an output gate is twice as wide."""
+    fact = case.known.excludes("lora+gated-attention")
+    gated = case.model is not None and "gated-attention" in case.model.traits
+    if fact is None or not gated or case.architecture in fact.detail.get("but", []):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        facts=[fact],
+        says=f"adapters on {case.architecture} in {case.engine} {case.version or ''}: "
+        f"{fact.condition}",
+        remedy=str(fact.detail.get("remedy") or "merge the adapters into the weights, or vLLM"),
+    )
 
 
 @constraint(
@@ -400,7 +345,7 @@ def feature_missing_vision(case: Case) -> Finding | None:
     model = case.loaded
     told = case.known.supports("vision")
     if told is not None and told.value in ("no", False, "none"):
-        return _judge(case, "vision", "images")
+        return judge(case, "vision", "images")
     if model is not None and model.format == "gguf" and model.projector is None:
         return Finding(
             verdict=Verdict.CONDITIONAL,
@@ -413,7 +358,7 @@ def feature_missing_vision(case: Case) -> Finding | None:
             says=f"{case.architecture} has no vision tower in its configuration",
             remedy="a multimodal model",
         )
-    return _judge(case, "vision", "images")
+    return judge(case, "vision", "images")
 
 
 @constraint(
@@ -432,7 +377,7 @@ def feature_missing_audio(case: Case) -> Finding | None:
             says=f"{case.architecture} has no audio tower in its configuration",
             remedy="a model that takes audio",
         )
-    return _judge(case, "audio", "audio")
+    return judge(case, "audio", "audio")
 
 
 @constraint(
@@ -445,7 +390,7 @@ def feature_missing_audio(case: Case) -> Finding | None:
 def feature_missing_embeddings(case: Case) -> Finding | None:
     if not (case.spec.requires.embeddings or _asks(case, "embed") or _asks(case, "rerank")):
         return None
-    return _judge(case, "embeddings", "embeddings")
+    return judge(case, "embeddings", "embeddings")
 
 
 def _asks(case: Case, word: str) -> bool:

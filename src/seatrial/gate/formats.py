@@ -13,7 +13,7 @@ from seatrial.facts import Fact
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
-from seatrial.gate.generic import in_library, refused
+from seatrial.gate.generic import config_unread, in_library, refused
 
 _ELSEWHERE = {
     "gguf": "llama.cpp or Ollama with the same file, or the Safetensors checkpoint of the model",
@@ -349,6 +349,13 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
         gone = _gone_later(case, name)
         if (new := _newer_than_class(case, name)) is not None:
             yield new
+        elif (unread := config_unread(case)) is not None:
+            yield Finding(
+                verdict=Verdict.CONDITIONAL,
+                says=f"{name} in {where}: {unread[0]}",
+                facts=[fact, *unread[2]],
+                remedy=unread[1],
+            )
         elif gone is None:
             yield Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
         else:

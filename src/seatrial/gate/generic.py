@@ -10,7 +10,8 @@ that is follows from the engine's requirement and the day of its release.
 from __future__ import annotations
 
 from seatrial.facts import Fact
-from seatrial.facts.modeltypes import model_types
+from seatrial.facts import version as order
+from seatrial.facts.modeltypes import config_types, model_types
 from seatrial.gate.case import Case
 
 
@@ -89,3 +90,40 @@ def in_library(case: Case, name: str) -> tuple[bool | None, str]:
     found = {tables.has(v, name=name, family=family) for v in sides}
     where = tables.place(sides[0])
     return (found.pop(), where) if len(found) == 1 else (None, "")
+
+
+def config_unread(case: Case) -> tuple[str, str, list[Fact]] | None:
+    """(why, remedy, facts) where the class is registered, and neither the engine's own
+    configurations nor any Transformers that its requirement admits knows the model type: start-up
+    stops at config.json until a newer Transformers is put in by hand."""
+    family = case.model.model_type if case.model is not None else None
+    own = config_types(case.engine)
+    if own is None or not family or case.version is None or case.model is None:
+        return None
+    if case.model.remote_code or own.has(case.version, family) is not False:
+        return None
+    floor, fact = (
+        case.known.get("requires", f"transformers:{case.architecture}"),
+        _requirement(case),
+    )
+    if floor is None or fact is None:
+        return None
+    since = str(floor.value).removeprefix(">=")
+    newest = model_types().newest(str(fact.value), None)
+    if newest is None or order.key(newest) >= order.key(since):
+        return None
+    why = (
+        f"its class is there, but model type {family} is not: the engine has no configuration of "
+        f"its own for it, and Transformers {fact.value} ends before {since}, the first that has it"
+    )
+    remedy = f"install transformers {since} or later beside it, against the requirement"
+    return why, f"{remedy}; or a later {case.engine}", [floor, fact]
+
+
+def _requirement(case: Case) -> Fact | None:
+    """What this version requires of Transformers: its own metadata, or both neighbours' alike."""
+    fact = case.known.get("requires", "transformers")
+    if fact is None or case.known.exact or fact.state != "extracted":
+        return fact
+    other = case.known.later.get("requires", "transformers") if case.known.later else None
+    return fact if other is not None and other.value == fact.value else None

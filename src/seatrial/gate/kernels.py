@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
+from seatrial.gate.attention import without_backend
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.tiles import off_the_tiles
@@ -84,7 +85,8 @@ def marked(case: Case, stem: str) -> Iterator[tuple[Fact, bool]]:
 @constraint(
     "kernel_missing_for_arch",
     asks="Does the binary hold code, and the kernel table a kernel, for this GPU?",
-    needs="GPU, facts min_capability engine, cuda_targets, excludes X+smNN",
+    needs="GPU, attention backend, facts min_capability engine, cuda_targets, attention_backend, "
+    "excludes X+smNN",
     verdicts=("infeasible", "conditional", "unknown"),
     remedy="another GPU generation, an older or newer build, another engine, another format",
 )
@@ -97,8 +99,9 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
     for stem in _stems(case):
         for fact, holds in marked(case, stem):
             yield _excluded(case, fact, holds, capability)
-    if (own := _family_specific(case, capability) or _sparse(case, capability)) is not None:
+    if (own := _family_specific(case, capability)) is not None:
         yield own
+    yield from without_backend(case)
     family = kind(case)
     odd, tile = off_the_tiles(case, family) if family in {"fp8", "nvfp4"} else (None, None)
     if odd is not None and tile is not None:
@@ -188,22 +191,6 @@ def _old_torch(fact: Fact) -> bool:
     return any(
         (major, minor) < (2, 7) or (below and (major, minor) == (2, 7))
         for major, minor, below in bounds
-    )
-
-
-def _sparse(case: Case, capability: int) -> Finding | None:
-    """Sparse attention with an indexer (DeepSeek-V3.2, GLM-5 and what follows) has kernels for
-    Hopper and data-centre Blackwell; elsewhere somebody has to have shown it."""
-    keeps = case.model.shape.index_topk if case.model else None
-    if not keeps or capability // 10 in (9, 10) or case.form == "gguf":
-        return None
-    return Finding(
-        verdict=Verdict.UNKNOWN,
-        numbers={"capability": capability, "index_topk": keeps},
-        says=f"sparse attention (the {keeps} best tokens) has kernels for compute 9.0 and 10.0; "
-        f"that {case.engine} {case.version or ''} runs it on {capability / 10:.1f} is not shown",
-        remedy="Hopper or data-centre Blackwell, or a model without sparse attention",
-        probe=case.probe("load_and_kernel"),
     )
 
 

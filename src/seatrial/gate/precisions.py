@@ -220,6 +220,8 @@ def _not_on_platform(case: Case) -> Finding | None:
             facts=[refused],
             remedy=str(refused.detail.get("remedy") or "a 16-bit checkpoint"),
         )
+    if (none := _no_fp8_experts(case, gfx)) is not None:
+        return none
     all_of = case.known.facts.all("quantization", layer="rocm")
     listed = {f.subject.replace("_", "-"): f for f in all_of if f.layer == "rocm"}
     names = {n.replace("_", "-") for n in (quant.method, *_aliases(quant.method)[1:])}
@@ -231,6 +233,21 @@ def _not_on_platform(case: Case) -> Finding | None:
         f"ROCm: {', '.join(sorted(listed))}",
         facts=list(listed.values())[:1],
         remedy="a checkpoint in one of these methods, a 16-bit one, or a later version",
+    )
+
+
+def _no_fp8_experts(case: Case, gfx: str | None) -> Finding | None:
+    """Routed experts in FP8 need a chip that the platform counts as one with FP8."""
+    chips = case.known.get("requires", "amd_fp8_experts")
+    if chips is None or not case.moe or gfx is None or kind(case) != "fp8":
+        return None
+    if any(gfx.startswith(c) for c in chips.value):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"FP8 experts on {gfx} in {case.engine} {case.version or ''}: {chips.condition}",
+        facts=[chips],
+        remedy="a 16-bit or 4-bit integer checkpoint, or a GGUF on llama.cpp",
     )
 
 
@@ -412,6 +429,17 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
     fact = case.known.get("kv_cache_dtype", asked)
     if (low := _fp8_cache_below(case, asked, fact)) is not None:
         return low
+    # a type that only a flag asks for can be left out; one that is required cannot
+    refused = Verdict.INFEASIBLE if case.spec.requires.kv_cache_dtype else Verdict.CONDITIONAL
+    chip = case.known.excludes(f"kv_cache:{asked.lower()}+sm{(case.capability or 0) // 10}0")
+    if chip is not None and chip.value == "refuses":
+        return Finding(
+            verdict=refused,
+            facts=[chip],
+            says=f"a cache in {asked} on compute {(case.capability or 0) / 10:.1f}: "
+            f"{chip.condition}",
+            remedy="kv_cache_dtype auto or fp8",
+        )
     if fact is not None and fact.value not in ("none", "no", False):
         return Finding(
             verdict=Verdict.FEASIBLE,
@@ -420,7 +448,7 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
         )
     if fact is not None:
         return Finding(
-            verdict=Verdict.INFEASIBLE,
+            verdict=refused,
             facts=[fact],
             says=f"{asked} is not among {case.engine} {case.version or ''}'s cache types",
             remedy="kv_cache_dtype auto, a type on the list, or a later version",
@@ -435,7 +463,7 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
         )
     if listed and case.known.exact:
         return Finding(
-            verdict=Verdict.INFEASIBLE,
+            verdict=refused,
             facts=case.known.all("kv_cache_dtype")[:1],
             says=f"{asked} is not among {case.engine} {case.version}'s cache types",
             remedy="kv_cache_dtype auto, or a type on the list",

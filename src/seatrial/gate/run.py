@@ -32,6 +32,7 @@ from seatrial.gate import (
     operations,
     platforms,
     precisions,
+    speculation,
     states,
     topology,
 )
@@ -65,6 +66,7 @@ _ORDER = (
     lengths,
     conflicts,
     contracts,
+    speculation,
     operations,
 )
 _WEIGHT = {

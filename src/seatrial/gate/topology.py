@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from seatrial.core.errors import UsageError
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
+from seatrial.facts.modeltypes import stages
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.formats import registered
@@ -98,6 +99,13 @@ def pipeline_support(case: Case) -> tuple[bool | None, Fact | None]:
         return claimed, own
     if engine is None:
         return None, None
+    read, name = stages(case.engine), case.architecture
+    if read is not None and name and case.version is not None:
+        can, whole = (table.has(case.version, name) for table in read)
+        if whole and not can:
+            return False, engine
+        if whole and can:
+            return None, engine  # it came between two releases that were read
     return True, engine
 
 
@@ -297,9 +305,11 @@ def _cut(case: Case, word: str, fact: Fact | None) -> Iterator[Finding]:
         expert = layer.startswith("expert")
         also = ", or expert parallelism (experts are then not cut)" if expert else ""
         smaller = f"TP {fewer}" if fewer > 1 else "TP 1 with data parallelism"
-        verdict = Verdict.INFEASIBLE if case.set.tp_stated else Verdict.CONDITIONAL
+        heads = heads_tp_divisibility(case)  # a TP that is out for the heads: PP cuts no width
+        out = isinstance(heads, Finding) and heads.verdict is Verdict.CONDITIONAL
+        stated = case.set.tp_stated and not (out and pipeline_support(case)[0])
         yield Finding(
-            verdict=verdict,
+            verdict=Verdict.INFEASIBLE if stated else Verdict.CONDITIONAL,
             says=f"{layer} {width} / TP {case.tp} = {part}, not divisible by the {word} of {unit}",
             numbers={"width": width, "tp": case.tp, "per_rank": part, word: unit},
             facts=[fact] if fact else [],
@@ -320,7 +330,8 @@ def cut_blocks(case: Case, tp: int) -> Iterator[tuple[str, int, float, int]]:
         return
     shape = model.shape
     widths: list[tuple[str, int | None]] = []
-    if shape.experts and shape.expert_intermediate and not case.set.ep:
+    whole = case.set.ep or quant.expert_bits is not None  # FP4 experts have groups of their own
+    if shape.experts and shape.expert_intermediate and not whole:
         widths.append(("expert intermediate size", shape.expert_intermediate))
     if shape.shared_expert_intermediate:
         widths.append(("shared expert intermediate size", shape.shared_expert_intermediate))

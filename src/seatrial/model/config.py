@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seatrial.model.bounded import Keys, damaged
 from seatrial.model.info import Shape
+from seatrial.model.parameters import GATED
 
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "llm", "decoder")
 _VISION = ("vision_config", "vision_tower", "visual", "mm_vision_tower", "vit_config")
@@ -130,6 +131,8 @@ def traits(keys: Keys, shape: Shape) -> list[str]:
     part = keys.number("partial_rotary_factor")
     if part is not None and 0 < part < 1:
         found.append("partial-rotary")
+    if keys.flag("attn_output_gate") or keys.text("model_type") in GATED:
+        found.append("gated-attention")
     return found
 
 

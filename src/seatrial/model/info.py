@@ -85,6 +85,7 @@ class Quantization(msgspec.Struct, frozen=True, kw_only=True):
         act_order: whether GPTQ reordered the columns (``desc_act``).
         kv_cache: the KV dtype the checkpoint carries scales for.
         skipped: module names left in 16 bits.
+        expert_bits: bits per weight of routed experts where they are stored otherwise.
     """
 
     method: str
@@ -92,6 +93,7 @@ class Quantization(msgspec.Struct, frozen=True, kw_only=True):
     bits: float
     group_size: int | None = None
     block: tuple[int, int] | None = None
+    expert_bits: float | None = None
     symmetric: bool = True
     act_order: bool = False
     kv_cache: str | None = None

@@ -196,6 +196,9 @@ def _quantized_bytes(model: ModelInfo, *, draft: bool) -> int:
         return int((linear + count.embedding) * quant.bits / 8) + (count.other + count.tower) * 2
     if quant.scheme == "mxfp4" and count.experts:  # only the experts are stored in four bits
         return int(count.experts * 4.25 / 8) + (linear - count.experts) * 2 + plain
+    if quant.expert_bits and count.experts:
+        linear -= count.experts
+        plain += int(count.experts * quant.expert_bits / 8)
     return int(linear * effective_bits(model) / 8) + plain
 
 

@@ -38,7 +38,7 @@ _EXACT = {
     "nemotron_h",
     "jamba",
 }
-_GATED = {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}
+GATED = {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}
 """Attention whose query projection also makes an output gate (transformers modeling files)."""
 _TWO_MATRICES = {
     "falcon",
@@ -136,7 +136,7 @@ def _attention(keys: Keys, shape: Shape, family: str) -> tuple[int, int]:
         small += (heads + kv) * dim
     elif family.startswith(("qwen3", "gemma3")) or keys.flag("use_qk_norm"):
         small += 2 * dim
-    if keys.flag("attn_output_gate") or family in _GATED:
+    if keys.flag("attn_output_gate") or family in GATED:
         matrices += hidden * heads * dim
     return matrices, small
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from seatrial.model.bounded import Keys, damaged
 from seatrial.model.info import Quantization
 
@@ -45,7 +47,17 @@ def from_config(keys: Keys) -> Quantization | None:
         return Quantization(
             method="mlx", scheme="mlx", bits=bits, group_size=mlx.integer("group_size")
         )
-    return _parse(own) if own else None
+    return _with_experts(_parse(own), keys) if own else None
+
+
+def _with_experts(found: Quantization, keys: Keys) -> Quantization:
+    """DeepSeek-V4 keeps its routed experts in MXFP4 under a method that says FP8, unless its
+    ``expert_dtype`` says otherwise (vllm 0.25.1 vllm/models/deepseek_v4/quant_config.py)."""
+    family = (keys.text("model_type") or "").startswith("deepseek_v4")
+    kind = keys.text("expert_dtype") or ("fp4" if family else None)
+    if found.scheme == "fp8-block" and kind == "fp4":
+        return msgspec.structs.replace(found, expert_bits=4.25)
+    return found
 
 
 def from_hf_quant_config(keys: Keys) -> Quantization | None:

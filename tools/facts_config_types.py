@@ -1,0 +1,91 @@
+"""Write src/seatrial/facts/history/config_types.json: model types that an engine brings itself.
+
+    python tools/facts_config_types.py
+
+vLLM and SGLang look a model type up among configurations of their own before they ask the
+Transformers library beside them. The members that hold those are read by byte range from every
+release, and the types are kept as ranges over the releases read. Needs a network.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.core.errors import SeatrialError
+from seatrial.facts import version as order
+from seatrial.facts.extract.findings import Source
+from seatrial.facts.reach.index import Index
+from seatrial.facts.sync import open_release, release_file
+
+TARGET = Path(__file__).resolve().parents[1] / "src/seatrial/facts/history/config_types.json"
+FIRST = "0.4.0"
+MEMBERS = {
+    "vllm": ("vllm/transformers_utils/config.py", "vllm/transformers_utils/configs/*.py"),
+    "sglang": (
+        "sglang/srt/configs/*.py",
+        "sglang/srt/hf_transformers_utils.py",
+        "sglang/srt/utils/hf_transformers_utils.py",
+        "sglang/srt/utils/hf_transformers/*.py",
+    ),
+}
+_TYPE = re.compile(r'^\s+model_type(?::\s*\w+)?\s*=\s*"([\w.-]+)"', re.MULTILINE)
+_TABLE = re.compile(r"_CONFIG_REGISTRY[^=]*=\s*(?:LazyConfigDict\(|\{)(.*?)\n[)}]", re.DOTALL)
+_KEY = re.compile(r'^\s+"?([\w.-]+)"?\s*[=:]\s*"?\w+', re.MULTILINE)
+
+
+def types_of(source: Source, engine: str) -> set[str]:
+    """Model types of the engine's own configuration classes and of its table of them."""
+    paths = source.glob(*MEMBERS[engine])
+    source.fetch(paths)
+    found: set[str] = set()
+    for path in paths:
+        text = source.text(path)
+        found |= set(_TYPE.findall(text))
+        for table in _TABLE.findall(text):
+            found |= set(_KEY.findall(table))
+    return found
+
+
+def ranges(readings: list[set[str]]) -> dict[str, list[int]]:
+    """type -> ``[first, end, ...]`` over the releases read."""
+    edges: dict[str, list[int]] = {}
+    for name in sorted(set().union(*readings)):
+        held = [name in one for one in readings] + [False]
+        edges[name] = [n for n, now in enumerate(held) if now != (held[n - 1] if n else False)]
+    return edges
+
+
+def read(engine: str, index: Index) -> dict[str, Any]:
+    """One engine's part of the file."""
+    versions, readings = [], []
+    for version in sorted(index.versions(engine), key=order.key):
+        if order.is_prerelease(version) or order.key(version) < order.key(FIRST):
+            continue
+        try:
+            artefact = open_release(release_file(engine, version, index), index)
+            readings.append(types_of(Source(artefact, version, check=False), engine))
+        except SeatrialError as error:
+            print("  ", engine, version, error)
+            continue
+        versions.append(version)
+    return {"members": list(MEMBERS[engine]), "versions": versions, "types": ranges(readings)}
+
+
+def main() -> None:
+    """Read both engines."""
+    index = Index()
+    body = {
+        "schema": "seatrial/config-types/1",
+        "verified_on": datetime.date.today().isoformat(),
+        "engines": {engine: read(engine, index) for engine in MEMBERS},
+    }
+    TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
+
+
+if __name__ == "__main__":
+    main()
