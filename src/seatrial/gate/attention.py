@@ -15,6 +15,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding
+from seatrial.gate.pool import at_least
 
 _OTHER_DEVICES = ("ROCM_", "XPU_", "CPU_", "TORCH_SDPA", "NO_ATTENTION")
 _OF_A_CLASS = re.compile(r"_DSV\d+$|MSA|MINIMAX|STEP\d|LINEAR|GDN|MAMBA|SHORT_CONV")
@@ -43,15 +44,9 @@ def named(case: Case) -> str | None:
     nested = args.get("attention_config")
     if value is None and isinstance(nested, dict):
         value = nested.get("backend")
-    if value is None and case.engine == "vllm" and not _at_least(case, _ENV_ENDS):
+    if value is None and case.engine == "vllm" and not at_least(case, _ENV_ENDS):
         value = case.candidate.env.get("VLLM_ATTENTION_BACKEND")
     return str(value) if value not in (None, "", "auto") else None
-
-
-def _at_least(case: Case, version: str) -> bool:
-    from seatrial.gate.pool import at_least
-
-    return at_least(case, version)
 
 
 def family(case: Case) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.facts.modeltypes import admits, model_types
+from seatrial.facts.modeltypes import admits, config_types, model_types, stages
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,24 @@ def test_around() -> None:
     tables = model_types()
     assert tables.around("4.57.1") == ("4.57.1", "4.57.1")
     assert tables.around("4.30.0") == (None, "4.31.0")
+
+
+def test_an_engine_brings_configurations_of_its_own_for_some_model_types() -> None:
+    own = config_types("vllm")
+    assert own is not None
+    assert own.has("0.15.0", "qwen3_next") is True
+    assert own.has("0.15.0", "glm4_moe_lite") is False
+    assert own.has("999.0", "qwen3_next") is None
+    assert config_types("llama.cpp") is None
+
+
+def test_stages_follow_the_signature_of_each_release() -> None:
+    read = stages("sglang")
+    assert read is not None
+    can, whole = read
+    assert can.has("0.5.9", "Qwen3NextForCausalLM") is False
+    assert whole.has("0.5.9", "Qwen3NextForCausalLM") is True
+    assert can.has("0.5.9", "MistralForCausalLM") is True  # inherited
+    between = "0.5.0"  # DeepSeek came to it between 0.4.10 and 0.5.1
+    assert can.has(between, "DeepseekV3ForCausalLM")
+    assert whole.has(between, "DeepseekV3ForCausalLM")
