@@ -17,9 +17,10 @@ from seatrial import facts
 from seatrial.core.errors import EngineError
 from seatrial.engines import http
 from seatrial.engines.environment import Environment
-from seatrial.engines.flags import ARGPARSE, plain, require_choices, require_known
+from seatrial.engines.flags import plain, require_choices, require_known
 from seatrial.engines.settings import Settings
 from seatrial.engines.signatures import Signature
+from seatrial.facts.shortened import ARGPARSE
 from seatrial.workload.spec import CandidateSpec
 
 

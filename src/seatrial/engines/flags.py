@@ -7,17 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from seatrial.core.errors import UsageError
-
-ARGPARSE = frozenset({"vllm", "sglang", "lmdeploy"})
-"""Engines whose servers leave Python's argparse its way with shortened flags: ``--tp`` is SGLang's
-``--tp-size`` as long as no other flag begins so (argparse's ``allow_abbrev``)."""
-
-
-def short_for(flag: str, names: Iterable[str]) -> str | None:
-    """The one of the names (as ``plain`` has them) that begins with this flag, if it is one."""
-    begin = plain(flag)
-    found = [name for name in names if name.startswith(begin)]
-    return found[0] if len(found) == 1 else None
+from seatrial.facts.shortened import short_for
 
 
 def require_known(

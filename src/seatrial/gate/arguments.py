@@ -11,8 +11,8 @@ import difflib
 from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
-from seatrial.engines.flags import ARGPARSE, short_for
 from seatrial.facts import version as order
+from seatrial.facts.shortened import ARGPARSE, short_for
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.flags import COUNTS

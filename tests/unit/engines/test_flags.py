@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 
 from seatrial.core.errors import UsageError
-from seatrial.engines.flags import require_known, short_for
+from seatrial.engines.flags import require_known
 
 KNOWN = ("--tp-size", "--pp-size", "--pp-max-micro-batch-size", "--port")
-
-
-def test_what_one_flag_alone_begins_with_is_that_flag() -> None:
-    names = {"tp_size", "pp_size", "pp_max_micro_batch_size"}
-    assert short_for("--tp", names) == "tp_size"
-    assert short_for("pp", names) is None
-    assert short_for("pp-max", names) == "pp_max_micro_batch_size"
-    assert short_for("size", names) is None
 
 
 def test_shortened_flags_pass_only_where_the_engine_takes_them() -> None:
