@@ -158,6 +158,14 @@ class Case:
         return self.form in {"safetensors", "config"}
 
     @cached_property
+    def written(self) -> bool:
+        """Whether the workload itself names this candidate: else its flags are still nobody's, and
+        what a flag would give is not missing yet."""
+        named = self.spec.candidates or []
+        mine = (None, self.version)
+        return any(c.engine == self.engine and c.version in mine for c in named)
+
+    @cached_property
     def in_flight(self) -> str | None:
         """The method by which vLLM or SGLang quantises 16-bit weights while it loads them."""
         flag = (self.set.quantization or "").lower()

@@ -41,7 +41,8 @@ def judge(case: Case, feature: str, words: str) -> Finding:
         )
     says = f"{words} in {name}: {fact.value}" + (f" ({fact.condition})" if fact.condition else "")
     if fact.value in ("yes", True, "native"):
-        return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+        unset = _flags_unset(case, feature, words)
+        return unset or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     if fact.value in ("no", False, "none"):
         return Finding(
             verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=_other_engine(case, feature)
@@ -51,6 +52,27 @@ def judge(case: Case, feature: str, words: str) -> Finding:
         return Finding(verdict=Verdict.CONDITIONAL, says=says, facts=[fact], remedy=str(remedy))
     return Finding(
         verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("real_request")
+    )
+
+
+def _flags_unset(case: Case, feature: str, words: str) -> Finding | None:
+    """A feature that is off until flags turn it on, and they are not among the candidate's; of a
+    server that somebody else started nothing is known."""
+    need = case.known.get("requires", f"flags:{feature}")
+    if need is None or not isinstance(need.value, list):
+        return None
+    if not case.written or case.candidate.endpoint:
+        return None
+    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
+    lacking = [f for f in need.value if args.get(f) in (None, False, "")]
+    if not lacking:
+        return None
+    flags = " ".join(f"--{f.replace('_', '-')}" for f in lacking)
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[need],
+        says=f"{words} in {case.engine} {case.version or ''} without {flags}: {need.condition}",
+        remedy=f"{flags} (the parser of this model's family)" if "parser" in flags else flags,
     )
 
 
@@ -390,6 +412,15 @@ def feature_missing_audio(case: Case) -> Finding | None:
 def feature_missing_embeddings(case: Case) -> Finding | None:
     if not (case.spec.requires.embeddings or _asks(case, "embed") or _asks(case, "rerank")):
         return None
+    fact = case.known.excludes("embeddings+generative")
+    if fact is not None and (case.architecture or "").endswith("ForCausalLM"):
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[fact],
+            says=f"embeddings of {case.architecture} in {case.engine} {case.version or ''}: "
+            f"{fact.condition}",
+            remedy=str(fact.detail.get("remedy") or _INSTEAD["embeddings"]),
+        )
     return judge(case, "embeddings", "embeddings")
 
 
@@ -434,6 +465,9 @@ _ROUTES = {
     "tokenize": ("/tokenize",),
     "ollama": ("/api/chat",),
 }
+_SHORT = {"chat": "openai.chat", "messages": "anthropic.messages"} | {
+    n: f"openai.{n}" for n in ("completions", "responses", "embeddings", "models")
+}
 _EVERYWHERE = {"openai.chat", "openai.models"}
 
 
@@ -449,6 +483,7 @@ def api_missing(case: Case) -> list[Finding]:
 
 
 def _route(case: Case, name: str) -> Finding | None:
+    name = _SHORT.get(name, name)
     paths = _ROUTES.get(name, (name,) if name.startswith("/") else ())
     fact = _first_route(case, paths)
     if fact is not None:

@@ -255,8 +255,9 @@ def memory_kv_cache(case: Case) -> Iterator[Finding]:
             "be computed",
         )
         return
+    if (whole := _default_length(case, found)) is not None:
+        yield whole
     if length is None:
-        yield from _default_length(case, found)
         return
     need = need_per_sequence(case, length)
     if need is None:
@@ -367,22 +368,30 @@ def _less_cache(case: Case, found: Pool, need: Band) -> str:
     return "; or ".join(options)
 
 
-def _default_length(case: Case, found: Pool) -> Iterator[Finding]:
-    """No length is asked for: the engine takes the model's own, which may not fit."""
+def _default_length(case: Case, found: Pool) -> Finding | None:
+    """No length limit is set: vLLM takes the model's own, and refuses to start where one such
+    sequence does not fit ("larger than the maximum number of tokens that can be stored")."""
     longest = case.loaded.shape.max_positions if case.loaded else None
     need = need_per_sequence(case, longest) if longest else None
-    if need is None or longest is None or need.upper <= found.room.lower:
-        return
-    if case.engine not in {"vllm"} or not case.loaded:
-        return
+    asked = case.context
+    if need is None or longest is None or case.set.length or case.engine != "vllm":
+        return None
+    if asked is not None and not case.written:
+        return None
+    if not at_least(case, "0.2.7") or found.room.lower <= 0:
+        return None  # nothing was asked then; or the weights themselves bind
+    if need.upper <= found.room.lower or (asked is not None and need.lower <= found.room.upper):
+        return None
     fits = _fitting(case, found.room.lower)
-    yield Finding(
+    if asked is not None and fits < asked:
+        return None  # the length that is needed does not surely fit either: that binds
+    return Finding(
         verdict=Verdict.CONDITIONAL if fits >= 1024 else Verdict.UNKNOWN,
         numbers=_numbers(found)
         | {"needed_bytes": need.best, "tokens": longest, "fits_tokens": fits},
         says=f"the model's own length of {longest} tokens needs {format_bytes(need.best)} of "
         f"cache, the pool is {_span(found.room)}: start-up refuses it by default",
-        remedy=f"--max-model-len {fits // 256 * 256}"
+        remedy=f"--max-model-len {asked or fits // 256 * 256}"
         if fits >= 1024
         else "name the context needed",
         probe=None if fits >= 1024 else case.probe("pool_size"),

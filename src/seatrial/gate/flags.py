@@ -103,6 +103,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     unified_kv: bool
     gpu_layers: int | None
     split_mode: str | None
+    host_experts: int
     eager: bool
 
 
@@ -155,6 +156,7 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
         unified_kv=_truthy(args, ("kv_unified", "kvu", "kv_unified_per_slot")),
         gpu_layers=_number(args, ("n_gpu_layers", "ngl", "gpu_layers")),
         split_mode=_text(args, ("split_mode", "sm")),
+        host_experts=_host_experts(args),
         eager=_truthy(args, ("enforce_eager", "disable_cuda_graph")),
     )
 
@@ -202,6 +204,16 @@ def _share(args: dict[str, Any]) -> float | None:
             if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1:
                 return float(value)
     return None
+
+
+def _host_experts(args: dict[str, Any]) -> int:
+    """Layers whose routed experts llama.cpp keeps in the host's memory: --n-cpu-moe of the first
+    so many, --cpu-moe all; an --override-tensor of experts is taken for all of them."""
+    if (layers := _number(args, ("n_cpu_moe", "ncmoe"))) is not None:
+        return layers
+    moved = _text(args, ("override_tensor", "ot")) or ""
+    every = _truthy(args, ("cpu_moe", "cmoe")) or ("exps" in moved and "CPU" in moved.upper())
+    return 1 << 20 if every else 0
 
 
 def _gib(args: dict[str, Any], name: str) -> float:

@@ -196,6 +196,8 @@ def build_mismatch(case: Case) -> Finding | None:
         )
     built = _built_for(case)
     target = case.capability
+    if (other := _version_of_plan(case, fact, remedy)).verdict is Verdict.INFEASIBLE:
+        return other
     if built is None or target is None:
         return Finding(
             verdict=Verdict.UNKNOWN,

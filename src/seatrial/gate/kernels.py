@@ -15,7 +15,7 @@ from seatrial.facts import Fact
 from seatrial.gate.attention import without_backend
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.tiles import off_the_tiles
+from seatrial.gate.tiles import off_integer_tiles, off_the_tiles
 
 _CT = {
     "w4a16": "compressed-tensors:wna16",
@@ -113,6 +113,8 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
             remedy="another TP or expert parallelism, an AWQ or GPTQ checkpoint"
             + (f", or {case.engine} {tile.until}, which pads them" if tile.until else ""),
         )
+    if case.tp == 1 and (uneven := no_integer_tiles(case)) is not None:
+        yield uneven
     gate = engine_floor(case, binary=False)
     if gate is not None and capability < gate.value:
         return
@@ -371,6 +373,24 @@ def _older(case: Case) -> str:
         "sglang": "vLLM (FP16, AWQ), LMDeploy TurboMind or llama.cpp",
     }
     return older.get(case.engine, "llama.cpp (CUDA 12 build), or a newer GPU")
+
+
+def no_integer_tiles(case: Case) -> Finding | None:
+    """A width per rank that the weight-only kernel of an integer checkpoint does not take."""
+    odd, fact = off_integer_tiles(case)
+    if odd is None or fact is None:
+        return None
+    _, flag = flag_lifts(case, fact)
+    kept = (case.set.dtype or (case.loaded.dtype if case.loaded else None) or "").lower()
+    if flag and kept in {"half", "float16", "fp16"}:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL if flag else Verdict.INFEASIBLE,
+        says=odd,
+        numbers={"tile": fact.value, "tp": case.tp},
+        facts=[fact],
+        remedy=(f"{flag}, or " if flag else "") + f"another TP, or {case.engine} 0.24.0 or later",
+    )
 
 
 @constraint(

@@ -49,6 +49,8 @@ def memory_pooled(case: Case) -> Finding | None:
     says = f"weights {format_bytes(weights.best)} + cache {format_bytes(cache.best)}"
     if case.target.on_cpu:
         return _on_host(case, says, least, most, host, dict(numbers))
+    if (away := _experts_on_host(case, weights.best)) > 0:
+        return _with_host(case, says, least, most, (device, host, away), dict(numbers))
     return _on_devices(case, says, least, most, device, host, dict(numbers))
 
 
@@ -100,6 +102,53 @@ def _on_host(
         numbers=numbers,
         probe=case.probe("boot_log"),
         remedy="a smaller quantisation",
+    )
+
+
+def _experts_on_host(case: Case, weights: int) -> int:
+    """Bytes of the routed experts that flags keep in the host's memory."""
+    count, layers = (case.model.parameters, case.model.shape.layers) if case.model else (None, None)
+    if case.engine != "llama.cpp" or not count or not count.experts or not layers:
+        return 0
+    part = min(case.set.host_experts, layers) / layers
+    return int(weights * part * count.experts / max(count.total, 1))
+
+
+def _with_host(
+    case: Case,
+    says: str,
+    least: int,
+    most: int,
+    places: tuple[int, int | None, int],
+    numbers: dict[str, int | float | str | bool | None],
+) -> Finding:
+    """Experts stay with the processor as the flags say: each side must hold its part. How large
+    they are is known to a tenth only (tensor types differ by layer)."""
+    device, host, away = places
+    says += f", {format_bytes(away)} of experts kept on the host, {format_bytes(device)} of device "
+    says += "memory"
+    remedy = "experts of fewer layers on the host where the device has room"
+    if least - away * 1.1 > device or (host is not None and away * 0.9 > host):
+        more = "experts of more layers on the host" if least - away > device else "more host memory"
+        return Finding(
+            verdict=Verdict.CONDITIONAL if least - away > device else Verdict.INFEASIBLE,
+            says=f"{says}: does not fit",
+            numbers=numbers,
+            remedy=f"{more}, a smaller quantisation, or a shorter context",
+        )
+    if most - away * 0.9 > device and host is not None and away * 1.1 > host:
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{says}: near the limits of both",
+            numbers=numbers,
+            remedy=remedy,
+            probe=case.probe("boot_log"),
+        )
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        says=f"{says}: they are computed by the processor",
+        numbers=numbers,
+        remedy=remedy,
     )
 
 

@@ -49,7 +49,7 @@ def hardware_unknown(case: Case) -> Finding | None:
     "platform_unsupported",
     asks="Does the engine run on this vendor's devices at all?",
     needs="hardware vendor, fact platform",
-    verdicts=("infeasible", "conditional", "unknown"),
+    verdicts=("infeasible", "conditional", "degraded", "unknown"),
     remedy="an engine that has this platform, or a plugin",
 )
 def platform_unsupported(case: Case) -> Finding | None:
@@ -142,6 +142,8 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
     near = case.known.get("requires", "amd_override")
     if near is not None and isinstance(near.value, dict) and gpu.gfx in near.value:
         setting = f"HSA_OVERRIDE_GFX_VERSION={near.value[gpu.gfx]}"
+        if (asked := _no_override(case, near)) is not None:
+            return asked
         if "HSA_OVERRIDE_GFX_VERSION" in case.candidate.env:
             return None
         return Finding(
@@ -169,6 +171,21 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
         f"{case.version or ''}: {', '.join(listed.value)}",
         facts=[fact, listed],
         remedy="llama.cpp with Vulkan or ROCm and a GGUF quantisation",
+    )
+
+
+def _no_override(case: Case, near: Fact) -> Finding | None:
+    """Where the system has no such override the processor takes over."""
+    system, systems = (case.spec.hardware.os or "").lower(), near.detail.get("os")
+    gpu = case.target.gpu
+    if gpu is None or not isinstance(systems, list) or "windows" not in system:
+        return None
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        says=f"{gpu.gfx} ({gpu.name}) is not among the AMD chips that {case.engine} is built for, "
+        f"and the override exists on {', '.join(systems)} only: it runs on the processor",
+        facts=[near],
+        remedy="llama.cpp with Vulkan",
     )
 
 
@@ -200,13 +217,15 @@ def os_unsupported(case: Case) -> Finding | None:
     "cpu_isa_missing",
     asks="Has the processor the instructions that the build needs?",
     needs="cpu flags, fact requires cpu_flags",
-    verdicts=("infeasible", "conditional", "unknown"),
+    verdicts=("infeasible", "conditional", "degraded", "unknown"),
     remedy="a build from source for this processor, or llama.cpp",
 )
 def cpu_isa_missing(case: Case) -> Finding | None:
     arch = (case.target.arch or "x86_64").lower()
-    if not case.target.on_cpu or arch not in {"x86_64", "amd64"}:
+    if arch not in {"x86_64", "amd64"}:
         return None
+    if not case.target.on_cpu:
+        return _beside_gpu(case)
     facts = [
         f
         for name in ("cpu_flags", "cpu_flags_prebuilt")
@@ -215,6 +234,24 @@ def cpu_isa_missing(case: Case) -> Finding | None:
     judged = [_flags(case, fact) for fact in facts]
     bad = [f for f in judged if f.verdict is not Verdict.FEASIBLE]
     return next(iter(bad or judged), None)
+
+
+def _beside_gpu(case: Case) -> Finding | None:
+    """An engine that leaves the GPU alone where the processor beside it lacks instructions."""
+    fact = case.known.get("requires", "cpu_flags:gpu")
+    if fact is None or not case.target.flags:
+        return None
+    lacking = [f for f in fact.value if not _has(case.target.flags, f)]
+    if not lacking:
+        return None
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        numbers={"lacking": ", ".join(lacking)},
+        facts=[fact],
+        says=f"the processor lacks {', '.join(lacking)}: {fact.condition}; it runs on the "
+        "processor",
+        remedy=str(fact.detail.get("remedy") or "llama.cpp built for this processor"),
+    )
 
 
 def _flags(case: Case, fact: Fact) -> Finding:

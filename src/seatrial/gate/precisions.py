@@ -427,18 +427,29 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
     if case.engine == "lmdeploy":  # quant_policy is written as the number of bits
         asked = {"int8": "8", "int4": "4"}.get(asked.lower(), asked)
     fact = case.known.get("kv_cache_dtype", asked)
-    if (low := _fp8_cache_below(case, asked, fact)) is not None:
-        return low
     # a type that only a flag asks for can be left out; one that is required cannot
     refused = Verdict.INFEASIBLE if case.spec.requires.kv_cache_dtype else Verdict.CONDITIONAL
-    chip = case.known.excludes(f"kv_cache:{asked.lower()}+sm{(case.capability or 0) // 10}0")
+    ada = (case.capability or 0) == 89  # a family of its own: it has FP8 units
+    family = "sm89" if ada else f"sm{(case.capability or 0) // 10}0"
+    chip = case.known.excludes(f"kv_cache:{asked.lower()}+{family}")
     if chip is not None and chip.value == "refuses":
         return Finding(
             verdict=refused,
             facts=[chip],
             says=f"a cache in {asked} on compute {(case.capability or 0) / 10:.1f}: "
             f"{chip.condition}",
-            remedy="kv_cache_dtype auto or fp8",
+            remedy="kv_cache_dtype auto, or one that the chip computes in",
+        )
+    if (low := _fp8_cache_below(case, asked, fact)) is not None:
+        return low
+    method = case.quant.method if case.quant else None
+    pair = case.known.excludes(f"kv_cache:{asked.lower()}+{method}") if method else None
+    if pair is not None and pair.value == "refuses":
+        return Finding(
+            verdict=refused,
+            facts=[pair],
+            says=f"a cache in {asked} with a checkpoint in {method}: {pair.condition}",
+            remedy=str(pair.detail.get("remedy") or "kv_cache_dtype auto or fp8 (E4M3)"),
         )
     if fact is not None and fact.value not in ("none", "no", False):
         return Finding(

@@ -36,15 +36,17 @@ def _gpu(hardware: Hardware, host: Host) -> Target:
     found = _lookup(name)
     mine = [d.gpu for d in host.gpus if d.gpu]
     here = bool(found) and found is not None and mine.count(found.name) >= hardware.count
-    memory = int(hardware.memory_gb * GB) if hardware.memory_gb else None
+    cpu = hardware.cpu if isinstance(hardware.cpu, Cpu) else None
+    gigabytes = hardware.memory_gb or (cpu.memory_gb if cpu else None)
+    memory = int(gigabytes * GB) if gigabytes else None
     return Target(
         gpu=found,
         gpu_name=found.name if found else name,
         count=max(hardware.count, 1),
         nodes=max(hardware.nodes, 1),
         cpu_name=None,
-        arch=host.arch if here else None,
-        flags=host.flags if here else [],
+        arch=cpu.arch if cpu else host.arch if here else None,
+        flags=[f.lower() for f in cpu.flags] if cpu else host.flags if here else [],
         cores=host.usable_cores if here else None,
         memory_bytes=memory or (host.usable_memory_bytes if here else None),
         driver=hardware.driver or (host.driver if here else None),

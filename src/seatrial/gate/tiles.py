@@ -38,6 +38,24 @@ def off_the_tiles(case: Case, family: str) -> tuple[str | None, Fact | None]:
     return says, tile
 
 
+def off_integer_tiles(case: Case) -> tuple[str | None, Fact | None]:
+    """As above for integer weight-only checkpoints whose method has no kernel behind Marlin that
+    takes any width (groups that are cut are another rule's word)."""
+    quant = case.quant
+    if quant is None or quant.scheme not in {"w4a16", "w8a16"} or case.capability is None:
+        return None, None
+    fact = case.known.get("requires", f"weight_only_tile:{quant.method}")
+    if fact is None or not isinstance(fact.value, int) or case.capability // 10 == 9:
+        return None, None  # Hopper has a kernel of its own before it
+    if quant.scheme in fact.detail.get("but", []) and not quant.group_size:
+        return None, None
+    odd = _odd_width(case, fact.value)
+    if odd is None:
+        return None, None
+    says = f"{quant.method} {quant.scheme}: {odd[0]} is no whole number of tiles: {fact.condition}"
+    return says, fact
+
+
 def _odd_width(case: Case, tile: int | None) -> tuple[str, int] | None:
     """(a width per rank, the depth of the tile that it does not fill); null if none is seen. With
     blocks of scales a tile is 128 deep; without, it is what the fact says, and nothing is asked

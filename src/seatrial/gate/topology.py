@@ -16,6 +16,7 @@ from seatrial.facts.modeltypes import stages
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.formats import registered
+from seatrial.gate.kernels import no_integer_tiles
 from seatrial.gate.pool import at_least
 from seatrial.hardware import link_gb_s
 from seatrial.model import ModelInfo, memory
@@ -182,6 +183,9 @@ def vision_heads_tp(case: Case) -> Finding | None:
     heads = case.model.shape.vision_heads if case.model else None
     if case.tp < 2 or not heads or heads % case.tp == 0 or case.form == "gguf":
         return None
+    own = case.model.shape.heads if case.model else None
+    if own and own % case.tp:
+        return None  # that TP is out for the language model: heads_tp_divisibility says so
     if case.candidate.args.get("mm_encoder_tp_mode") == "data":
         return None
     subject = f"{case.architecture}+uneven_vision_heads"
@@ -283,16 +287,18 @@ def quant_block_tp_divisibility(case: Case) -> Iterator[Finding]:
 
 @constraint(
     "quant_group_tp_divisibility",
-    asks="Does TP cut a quantisation group?",
-    needs="group_size, widths of the layers, TP",
+    asks="Does TP cut a quantisation group, or leave a width that the kernel's tiles do not fill?",
+    needs="group_size, widths of the layers, TP, fact requires weight_only_tile:METHOD",
     verdicts=("infeasible", "conditional"),
     remedy="a smaller TP, a checkpoint with smaller groups, or one padded for this TP",
 )
 def quant_group_tp_divisibility(case: Case) -> Iterator[Finding]:
     quant = case.quant
-    if quant is None or quant.block is not None or not quant.group_size or case.tp < 2:
+    if quant is None or quant.block is not None or case.tp < 2:
         return
-    if quant.method in {"gguf", "mlx", "mlc"}:
+    if (uneven := no_integer_tiles(case)) is not None and not any(cut_blocks(case, case.tp)):
+        yield uneven
+    if not quant.group_size or quant.method in {"gguf", "mlx", "mlc"}:
         return
     if quant.method == "mxfp4" and case.moe:
         return  # whole blocks are shared out, the last rank gets fewer (vllm gpt_oss.py: cdiv)

@@ -73,7 +73,7 @@ def write_gguf(path: Path, shape: dict[str, Any]) -> None:
     wide = shape.get("expert_feed_forward_length", wide) if experts > 1 else wide
     rows, offset = b"", 0
     tensors = [("token_embd.weight", (hidden, shape["vocab"]))]
-    for n in range(shape["block_count"]):
+    for n in shape.get("blocks", range(shape["block_count"])):
         tensors.append((f"blk.{n}.attn.weight", (hidden, 4 * hidden)))
         tensors.append((f"blk.{n}.ffn.weight", (hidden, 3 * wide * experts)))
     for name, dims in tensors:
@@ -97,7 +97,8 @@ def write_model(folder: Path, shape: dict[str, Any]) -> Path:
             write_gguf(folder / "model.gguf", shape)
             return folder / "model.gguf"
         for n in range(1, files + 1):
-            part = {**shape, "block_count": shape["block_count"] // files}
+            first = (n - 1) * shape["block_count"] // files
+            part = {**shape, "blocks": range(first, n * shape["block_count"] // files)}
             write_gguf(folder / f"model-{n:05d}-of-{files:05d}.gguf", part)
         return folder / f"model-00001-of-{files:05d}.gguf"
     body = {k: v for k, v in shape.items() if k not in ("mlc", "engine")}
@@ -118,6 +119,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "unseen-6-models.yaml",
         "unseen-7-models.yaml",
         "unseen-8-models.yaml",
+        "unseen-9-models.yaml",
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}
 

@@ -71,7 +71,7 @@ def test_another_engine_or_card_for_a_volta_card(
         store,
         host,
         {"gpu": "v100-32gb"},
-        {"engine": "vllm", "version": "0.33.0"},
+        {"engine": "vllm", "version": "0.33.0", "args": {"max_model_len": 8192}},
     )
     assert found.get("engine=lmdeploy") == "feasible"
     assert found.get("gpu=l4") == "feasible"
