@@ -1,13 +1,16 @@
 """The load generator beside those a user would otherwise pick, on one known truth.
 
     python bench/loadgen.py [--streams 256] [--requests 5376] [--tokens 200] [--clients a,b,c]
+        [--rounds 1]
 
 Each client gets the same load (a closed loop of ``streams`` users, ``tokens`` tokens an answer at
 50 tokens/s) from bench/truth_server.py, whose own log is the truth. Printed per client: TTFT as
 the client reports it beside what the server's log says, ITL or TPOT the same way, and CPU seconds
 per million tokens (user and system of the client's process tree, result included). Each client
 runs twice, with a third of the requests and with all: the difference leaves start-up, imports and
-self-calibration out. Other clients are installed aside, each in an environment of its own; one
+self-calibration out. What those cost scatters by a second or two, which is much beside a cheap
+client's difference: with more rounds (all clients in turn) the median is printed, and the range
+beside it. Other clients are installed aside, each in an environment of its own; one
 that cannot be installed is named with its reason.
 """
 
@@ -17,6 +20,7 @@ import argparse
 import json
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -289,25 +293,43 @@ CLIENTS: dict[str, Callable[[Task], Reading]] = {
 }
 
 
-def measure(name: str, args: argparse.Namespace) -> list[str]:
-    """One client on a truth server of its own; a row of the table."""
+def measure(name: str, args: argparse.Namespace) -> tuple[Reading, dict[str, float]] | str:
+    """One client on a truth server of its own, and the truth; or why there is no reading."""
     with tempfile.TemporaryDirectory() as folder:
         truth = Truth(Path(folder))
         try:
             task = Task(truth.port, args.streams, args.requests, args.tokens, Path(folder))
-            got = CLIENTS[name](task)
-            true = truth.numbers(args.requests)
+            return CLIENTS[name](task), truth.numbers(args.requests)
         except (RuntimeError, OSError, KeyError, StopIteration, subprocess.SubprocessError) as why:
-            return [name, "-", "-", "-", "-", " ".join(f"{why}".split())[:150]]
+            return " ".join(f"{why}".split())[:150]
         finally:
             truth.stop()
+
+
+def cost(reading: Reading) -> float:
+    """CPU seconds per million tokens."""
+    return reading.cpu_s / reading.tokens * 1e6
+
+
+def row(name: str, rounds: list[tuple[Reading, dict[str, float]] | str]) -> list[str]:
+    """What a client said in its last good round, and its median cost over all of them."""
+    good = [one for one in rounds if not isinstance(one, str)]
+    bad = [one for one in rounds if isinstance(one, str)]
+    if not good:
+        return [name, "-", "-", "-", "-", bad[-1]]
+    got, true = good[-1]
     pairs = (
         (got.ttft_mean, true["ttft_mean"]),
         (got.ttft_p99, true["ttft_p99"]),
         (got.itl_mean, true["itl_mean"]),
     )
     shown = ["-" if a is None else f"{a:.2f} / {b:.2f}" for a, b in pairs]
-    return [name, *shown, f"{got.cpu_s / got.tokens * 1e6:.1f}", got.note]
+    costs = sorted(cost(reading) for reading, _ in good)
+    said = f"{statistics.median(costs):.1f}"
+    if len(costs) > 1:
+        said += f" ({costs[0]:.1f} to {costs[-1]:.1f}, n={len(costs)})"
+    notes = dict.fromkeys(filter(None, [*(reading.note for reading, _ in good), *bad]))
+    return [name, *shown, said, " | ".join(notes)]
 
 
 def main() -> int:
@@ -315,17 +337,24 @@ def main() -> int:
     parser.add_argument("--streams", type=int, default=256)
     parser.add_argument("--requests", type=int, default=5376)
     parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--clients", default=",".join(CLIENTS))
     args = parser.parse_args()
+    names = [name.strip() for name in args.clients.split(",")]
+    found: dict[str, list[tuple[Reading, dict[str, float]] | str]] = {name: [] for name in names}
+    for number in range(args.rounds):
+        for name in names:
+            one = measure(name, args)
+            found[name].append(one)
+            said = one if isinstance(one, str) else f"{cost(one[0]):.1f} CPU-s/M tokens"
+            print(f"round {number + 1}: {name}: {said}", file=sys.stderr, flush=True)
     rows = [["client", "TTFT mean", "TTFT p99", "ITL mean", "CPU-s/M tokens", "note"]]
-    for name in args.clients.split(","):
-        rows.append(measure(name.strip(), args))
-        print(f"{name} done", file=sys.stderr)
+    rows += [row(name, rounds) for name, rounds in found.items()]
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     print(f"{args.streams} streams x 50 tokens/s, {args.requests} requests of {args.tokens}")
     print("reported / true in ms; true is the server's own log of the same run")
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+    for cells in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)))
     return 0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from seatrial.core.errors import EngineError
+from seatrial.loadgen import run as run_module
 from seatrial.loadgen.metrics import Itl, Ttft
 from seatrial.loadgen.plan import Load, Target
 from seatrial.loadgen.records import write_parquet
@@ -35,6 +36,23 @@ def test_every_route_gives_tokens_times_and_usage(mock, drive, route):
     for earlier, later in itertools.pairwise(order):
         assert (ints[earlier] <= ints[later]).all()
     assert (ints["last_token_ns"] <= ints["done_ns"]).all()
+
+
+@pytest.mark.parametrize("route", ["chat", "ollama"])
+def test_answers_read_along_by_the_parent_come_to_the_same(mock, drive, monkeypatch, route):
+    server = mock()
+    after = drive(server, 9, route=route, workers=2, keep_text=True).records
+    monkeypatch.setattr(run_module, "READ_ALONG", 0)
+    along = drive(server, 9, route=route, workers=2, keep_text=True).records
+    assert along.counts() == after.counts()
+    assert along.text == after.text
+    assert len(along.text) == 9
+    for name in ("index", "input_tokens", "output_tokens", "http_status"):
+        assert (along.ints[name] == after.ints[name]).all(), name
+    assert (along.event_offsets == after.event_offsets).all()
+    for records in (along, after):
+        last = records.event_ns[records.event_offsets[1:] - 1]
+        assert (last == records.ints["last_token_ns"]).all()
 
 
 def reading_errors_ms(run, server):
