@@ -29,7 +29,7 @@ def without_backend(case: Case) -> Iterator[Finding]:
         return
     if case.engine == "sglang":
         yield from _sglang(case)
-    elif case.engine == "vllm" and (found := _vllm(case)) is not None:
+    elif case.engine == "vllm" and (found := _sinks(case) or _vllm(case)) is not None:
         yield found
     if (shown := _sparse(case)) is not None:
         yield shown
@@ -199,6 +199,24 @@ def _named_vllm(case: Case, asked: str, table: list[Fact], kind: str) -> Finding
         facts=[fact] if fact else table[:1],
         says=f"{why}: start-up refuses it",
         remedy=f"leave the backend to the engine{', or ' + others[0] if others else ''}",
+    )
+
+
+def _sinks(case: Case) -> Finding | None:
+    """A backend named for a class whose attention has sinks: most take none."""
+    asked = (named(case) or "").upper()
+    fact = case.known.get("requires", f"attention_sinks:{asked}") if asked else None
+    if fact is None or case.architecture not in fact.detail.get("classes", []):
+        return None
+    if (case.capability or 0) // 10 in fact.value:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"capability": case.capability},
+        facts=[fact],
+        says=f"{asked} with {case.architecture} on compute {(case.capability or 0) / 10:.1f}: "
+        f"{fact.condition}",
+        remedy="leave the backend to the engine, or TRITON_ATTN",
     )
 
 

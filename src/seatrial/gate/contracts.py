@@ -25,6 +25,15 @@ _INSTEAD = {
     "speculative": "vLLM, SGLang, TensorRT-LLM or llama.cpp",
 }
 
+_OFF = {
+    "prefix_cache": {
+        "disable_radix_cache": True,
+        "enable_prefix_caching": False,
+        "no_enable_prefix_caching": True,
+    },
+}
+"""Flags that switch a feature off (vLLM's and SGLang's spelling)."""
+
 Asked = Callable[[Case], Any]
 
 
@@ -59,12 +68,25 @@ def _flags_unset(case: Case, feature: str, words: str) -> Finding | None:
     """A feature that is off until flags turn it on, and they are not among the candidate's; of a
     server that somebody else started nothing is known."""
     need = case.known.get("requires", f"flags:{feature}")
-    if need is None or not isinstance(need.value, list):
-        return None
+    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
     if not case.written or case.candidate.endpoint:
         return None
-    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
-    lacking = [f for f in need.value if args.get(f) in (None, False, "")]
+    if (
+        off := next((k for k, v in _OFF.get(feature, {}).items() if args.get(k) is v), None)
+    ) is not None:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{words}: the candidate's own {off} = {args[off]} switches it off",
+            remedy=f"without {off.replace('_', '-')} = {args[off]}",
+        )
+    if need is None or not isinstance(need.value, list):
+        return None
+    unset = (None, False, "")
+    lacking = [
+        f.partition("|")[0]
+        for f in need.value
+        if all(args.get(name) in unset for name in f.split("|"))
+    ]
     if not lacking:
         return None
     flags = " ".join(f"--{f.replace('_', '-')}" for f in lacking)
@@ -197,7 +219,10 @@ def feature_missing_lora(case: Case) -> Finding | None:
             says=f"{case.engine} takes one fixed adapter, {count} are required",
             remedy=_INSTEAD["lora"],
         )
-    return judge(case, "lora", "LoRA adapters")
+    found = judge(case, "lora", "LoRA adapters")
+    more = [f for f in (lora_rank_limit(case), feature_missing_lora_moe(case)) if f is not None]
+    said = any(f.verdict is Verdict.CONDITIONAL for f in more if isinstance(f, Finding))
+    return None if said and found.verdict is Verdict.CONDITIONAL else found  # they say more
 
 
 def _lora_dimensions(case: Case) -> Finding | None:
@@ -421,7 +446,9 @@ def feature_missing_embeddings(case: Case) -> Finding | None:
             f"{fact.condition}",
             remedy=str(fact.detail.get("remedy") or _INSTEAD["embeddings"]),
         )
-    return judge(case, "embeddings", "embeddings")
+    found = judge(case, "embeddings", "embeddings")
+    encodes = case.loaded is not None and case.loaded.encoder_only
+    return found if not encodes or found.verdict is not Verdict.CONDITIONAL else None
 
 
 def _asks(case: Case, word: str) -> bool:

@@ -226,6 +226,8 @@ def _stems(case: Case) -> list[str]:
         names.append(case.architecture)
     if family:
         names += [f"{family}_moe"] if case.moe else [f"{family}_dense"]
+        if case.moe and case.quant is not None and case.quant.scheme != family:
+            names.append(f"{case.quant.scheme}_moe")
         names.append(family)
     if case.quant is not None:
         names += [n for n in (case.quant.method, case.quant.scheme) if n not in names]

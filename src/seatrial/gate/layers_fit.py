@@ -105,6 +105,28 @@ def _on_host(
     )
 
 
+def _part_asked(
+    case: Case,
+    says: str,
+    least: int,
+    device: int,
+    numbers: dict[str, int | float | str | bool | None],
+) -> Finding | None:
+    """llama.cpp: fewer layers are asked onto the device than the model has."""
+    layers, asked = case.model.shape.layers if case.model else None, case.set.gpu_layers
+    if case.engine != "llama.cpp" or not layers or asked is None or asked >= layers:
+        return None
+    if least * asked > device * (layers + 1):
+        return None  # not even these fit: said below
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        numbers=numbers | {"gpu_layers": asked, "layers": layers},
+        says=f"{says}: {asked} of {layers} layers are asked onto the device, the "
+        "processor computes the others",
+        remedy="--n-gpu-layers 99 where the device has room",
+    )
+
+
 def _experts_on_host(case: Case, weights: int) -> int:
     """Bytes of the routed experts that flags keep in the host's memory."""
     count, layers = (case.model.parameters, case.model.shape.layers) if case.model else (None, None)
@@ -172,6 +194,8 @@ def _on_devices(
             remedy="sysctl iogpu.wired_limit_mb to more (leave some GiB to the system), or a "
             "smaller quantisation",
         )
+    if (part := _part_asked(case, says, least, device, numbers)) is not None:
+        return part
     if most <= device:
         return Finding(verdict=Verdict.FEASIBLE, says=says, numbers=numbers)
     smaller = "a smaller quantisation, a shorter context or cache type, or more devices"

@@ -213,6 +213,8 @@ def _not_on_platform(case: Case) -> Finding | None:
     if (own := _own_of_rocm(case)) is not None:
         return own
     refused = case.known.excludes(f"{quant.scheme.partition('-')[0]}+{gfx}")
+    if refused is None and quant.scheme == "fp8" and not case.moe:  # one scale a tensor or channel
+        refused = case.known.excludes(f"fp8-tensor+{gfx}")
     if refused is not None:
         return Finding(
             verdict=Verdict.INFEASIBLE,
