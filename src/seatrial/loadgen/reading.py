@@ -161,7 +161,8 @@ def _set_status(outcome: Outcome, raw: RawExchange, message: Message) -> None:
         _fail(outcome, "connect", raw.error)
     elif raw.how == wire.STALL:
         outcome.status = TIMED_OUT
-        outcome.error_kind, outcome.error = "stall", "no bytes within the stall timeout"
+        outcome.error_kind = "stall"
+        outcome.error = raw.error or "no bytes within the stall timeout"
     elif message.http_status is not None and message.http_status >= 400:
         body = b"".join(piece for _, piece in message.pieces)
         _fail(outcome, f"http_{message.http_status}", _shown(body))

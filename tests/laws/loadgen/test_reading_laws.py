@@ -8,6 +8,7 @@ import random
 import time
 from array import array
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -252,3 +253,11 @@ def test_a_line_without_end_costs_what_it_weighs_and_is_held_within_a_bound():
     assert not found[0][2]
     assert taken <= MAX_PENDING + 6
     assert next(ndjson_events((i, b"x" * 4096) for i in range(10_000)))[2] is False
+
+
+@pytest.mark.parametrize("why", ["", "the answer grew beyond 64 MiB"])
+def test_what_was_given_up_says_why(why: str) -> None:
+    raw = msgspec.structs.replace(raw_of([b"HTTP/1.1 200 OK\r\n"], "stall"), error=why)
+    outcome = reading.judge(raw, "chat")
+    assert (outcome.status, outcome.error_kind) == (reading.STATUSES[3], "stall")
+    assert outcome.error == (why or "no bytes within the stall timeout")

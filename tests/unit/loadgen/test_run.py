@@ -121,7 +121,7 @@ def test_every_fault_of_the_mock_has_an_expectation():
 def test_every_fault_ends_in_the_right_status(mock, drive, make_bodies):
     faults = sorted(EXPECTED)
     own = [make_bodies(1, 6, mock_fault=fault)[0] for fault in faults]
-    load = Load(connections=4, stall_ns=500_000_000)
+    load = Load(connections=4, stall_ns=1_000_000_000)
     deadline = np.array([2 * 10**9 if "endless" in fault else -1 for fault in faults])
     run = drive(mock(), len(faults), tokens=6, own_bodies=own, load=load, deadline_ns=deadline)
     conserved(run)
