@@ -7,6 +7,7 @@ of the engine. Constraints read it and say what they find; they never reach furt
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -105,7 +106,13 @@ class Case:
     def with_tp(self, tp: int) -> Case:
         """The same case with another tensor-parallel size stated."""
         args = {k: v for k, v in self.candidate.args.items() if k.replace("-", "_") not in TP_FLAGS}
-        args["tp"] = tp
+        return self._with(args | {"tp": tp})
+
+    def with_args(self, **more: object) -> Case:
+        """The same case with further flags."""
+        return self._with(self.candidate.args | more)
+
+    def _with(self, args: dict[str, Any]) -> Case:
         return Case(
             spec=self.spec,
             candidate=msgspec.structs.replace(self.candidate, args=args),

@@ -8,6 +8,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.contracts import on_pytorch
 
 
 def _found(case: Case, subject: str) -> tuple[Fact, bool] | None:
@@ -30,8 +31,10 @@ def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -
     if holds and (case.speculative or "") in fact.detail.get("but", []):
         return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     remedy = str(fact.detail.get("remedy") or remedy)
-    if holds and (fact.value == "ignored" or (fact.value == "refuses" and live is None)):
-        return Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=remedy)
+    if holds and (fact.value in _SHOWN or (fact.value == "refuses" and live is None)):
+        mends = _by_flag_only(case, subject) or _other_layer(case, subject)
+        verdict = Verdict.CONDITIONAL if mends else Verdict.INFEASIBLE
+        return Finding(verdict=verdict, says=says, facts=[fact], remedy=remedy)
     if not holds:
         says += f" before {fact.until}; {case.version} is not shown to be free of it"
     return Finding(
@@ -41,6 +44,20 @@ def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -
         remedy=remedy,
         probe=case.probe(live or "boot_log"),
     )
+
+
+_SHOWN = ("ignored", "fails")
+
+
+def _by_flag_only(case: Case, subject: str) -> bool:
+    """Whether speculation stands in the flags alone: nobody asks for it, leaving it out mends."""
+    return "speculative" in subject and not case.spec.requires.speculative
+
+
+def _other_layer(case: Case, subject: str) -> bool:
+    """LMDeploy: what TurboMind lacks and the PyTorch engine serves on this GPU."""
+    feature, _, layer = subject.partition("+")
+    return layer == "turbomind" and on_pytorch(case, feature) is not None
 
 
 def _not_shown(case: Case, both: str, remedy: str) -> Finding:
@@ -57,7 +74,7 @@ def _not_shown(case: Case, both: str, remedy: str) -> Finding:
     "feature_conflict_pp_specdec",
     asks="Pipeline parallelism together with speculative decoding?",
     needs="PP, speculative, fact excludes pipeline_parallel+speculative",
-    verdicts=("infeasible", "unknown"),
+    verdicts=("infeasible", "conditional", "unknown"),
     remedy="drop one of the two, or TP over both nodes with RDMA",
 )
 def feature_conflict_pp_specdec(case: Case) -> Finding | None:
@@ -73,7 +90,7 @@ def feature_conflict_pp_specdec(case: Case) -> Finding | None:
     "feature_conflict_structured_specdec",
     asks="Structured output together with speculative decoding?",
     needs="structured output, speculative, fact excludes structured_output+speculative",
-    verdicts=("infeasible", "unknown"),
+    verdicts=("infeasible", "conditional", "unknown"),
     remedy="test schema validity under speculative decoding; disable one; a newer version",
 )
 def feature_conflict_structured_specdec(case: Case) -> Finding | None:
@@ -132,7 +149,7 @@ def feature_conflict_reasoning_structured(case: Case) -> Finding | None:
     "feature_conflict_lora_specdec",
     asks="LoRA together with EAGLE or another speculative method?",
     needs="LoRA, speculative, fact excludes lora+speculative",
-    verdicts=("infeasible", "unknown"),
+    verdicts=("infeasible", "conditional", "unknown"),
     remedy="drop one of the two, or merged adapters",
 )
 def feature_conflict_lora_specdec(case: Case) -> Finding | None:
@@ -161,7 +178,7 @@ def _plain(id: str, subject: str, asks: str, remedy: str, when: Callable[[Case],
         id,
         asks=asks,
         needs=f"fact excludes {subject}",
-        verdicts=("infeasible", "unknown"),
+        verdicts=("infeasible", "conditional", "unknown"),
         remedy=remedy,
     )
     def rule(case: Case) -> Finding | None:

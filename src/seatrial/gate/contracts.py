@@ -11,9 +11,10 @@ from typing import Any
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
+from seatrial.gate.adapters import gated_query, over_vocabulary
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.kernels import flag_lifts
+from seatrial.gate.kernels import flag_lifts, on_other_backend
 from seatrial.gate.topology import class_support
 
 _INSTEAD = {
@@ -53,8 +54,12 @@ def judge(case: Case, feature: str, words: str) -> Finding:
         unset = _flags_unset(case, feature, words)
         return unset or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     if fact.value in ("no", False, "none"):
+        other = on_pytorch(case, feature)
         return Finding(
-            verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=_other_engine(case, feature)
+            verdict=Verdict.INFEASIBLE if other is None else Verdict.CONDITIONAL,
+            says=says,
+            facts=[fact, *([other] if other else [])],
+            remedy=_other_engine(case, feature),
         )
     if fact.value == "conditional":
         remedy = fact.detail.get("remedy") or fact.condition or "see the condition"
@@ -62,6 +67,21 @@ def judge(case: Case, feature: str, words: str) -> Finding:
     return Finding(
         verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("real_request")
     )
+
+
+def on_pytorch(case: Case, feature: str) -> Fact | None:
+    """LMDeploy on TurboMind: the PyTorch engine's yes to a feature, where the class is on its list
+    and the GPU within its floor: a flag changes to it."""
+    if case.engine != "lmdeploy" or case.known.layer != "turbomind":
+        return None
+    other = case.known.on_layer("pytorch")
+    fact, floor = other.supports(feature), other.get("min_capability", "engine")
+    low = floor is not None and (case.capability or 999) < (floor.value or 0)
+    listed = other.get("architecture", case.architecture or "") is not None
+    stored = case.quant is None or on_other_backend(case) is not None
+    if fact is None or fact.value != "yes" or low or not listed or not stored:
+        return None
+    return fact
 
 
 def _flags_unset(case: Case, feature: str, words: str) -> Finding | None:
@@ -207,7 +227,7 @@ def feature_missing_lora(case: Case) -> Finding | None:
             f"{case.engine} {case.version or ''}",
             remedy="merge the adapters into the weights, or another engine",
         )
-    if (gated := _lora_dimensions(case)) is not None:
+    if (gated := gated_query(case)) is not None:
         return gated
     count = getattr(asked, "max_adapters", 1)
     fact = case.known.supports("lora")
@@ -221,24 +241,11 @@ def feature_missing_lora(case: Case) -> Finding | None:
         )
     found = judge(case, "lora", "LoRA adapters")
     more = [f for f in (lora_rank_limit(case), feature_missing_lora_moe(case)) if f is not None]
+    refused = any(f.verdict is Verdict.INFEASIBLE for f in more if isinstance(f, Finding))
+    if not refused and (large := over_vocabulary(case)) is not None:
+        return large
     said = any(f.verdict is Verdict.CONDITIONAL for f in more if isinstance(f, Finding))
     return None if said and found.verdict is Verdict.CONDITIONAL else found  # they say more
-
-
-def _lora_dimensions(case: Case) -> Finding | None:
-    """SGLang sizes adapters by one formula, unless the class gives its own: a query projection
-    that also makes an output gate is twice as wide."""
-    fact = case.known.excludes("lora+gated-attention")
-    gated = case.model is not None and "gated-attention" in case.model.traits
-    if fact is None or not gated or case.architecture in fact.detail.get("but", []):
-        return None
-    return Finding(
-        verdict=Verdict.INFEASIBLE,
-        facts=[fact],
-        says=f"adapters on {case.architecture} in {case.engine} {case.version or ''}: "
-        f"{fact.condition}",
-        remedy=str(fact.detail.get("remedy") or "merge the adapters into the weights, or vLLM"),
-    )
 
 
 @constraint(
@@ -393,6 +400,15 @@ def feature_missing_vision(case: Case) -> Finding | None:
     told = case.known.supports("vision")
     if told is not None and told.value in ("no", False, "none"):
         return judge(case, "vision", "images")
+    split = case.known.excludes("split_projector")
+    if split is not None and case.architecture in split.detail.get("architectures", []):
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[split],
+            says=f"images with {case.architecture} in {case.engine} {case.version or ''}: "
+            f"{split.condition}",
+            remedy=str(split.detail.get("remedy")),
+        )
     if model is not None and model.format == "gguf" and model.projector is None:
         return Finding(
             verdict=Verdict.CONDITIONAL,

@@ -13,7 +13,7 @@ from seatrial.facts import Fact
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
-from seatrial.gate.generic import config_unread, in_library, refused
+from seatrial.gate.generic import config_unread, generic_class, in_library, newer_library, refused
 
 _ELSEWHERE = {
     "gguf": "llama.cpp or Ollama with the same file, or the Safetensors checkpoint of the model",
@@ -119,6 +119,8 @@ def format_unsupported(case: Case) -> Finding | None:
             facts=[fact],
             remedy=f"install {plugin}{older}; or {_ELSEWHERE.get(asked, '')}",
         )
+    if (unread := _not_imported(case, asked)) is not None:
+        return unread
     if fact.value == "conversion" or "convert" in str(fact.detail.get("remedy", "")):
         return Finding(
             verdict=Verdict.CONDITIONAL,
@@ -134,6 +136,22 @@ def format_unsupported(case: Case) -> Finding | None:
             remedy=_ELSEWHERE.get(asked, "another engine"),
         )
     return Finding(verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log"))
+
+
+def _not_imported(case: Case, form: str) -> Finding | None:
+    """Ollama converts the classes on its list only; what llama.cpp has is another matter."""
+    listed = case.known.get("requires", "import_classes")
+    name = case.model.architecture if case.model else None
+    if form != "safetensors" or listed is None or name is None or name in listed.value:
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{case.engine} {case.version or ''} imports safetensors of {len(listed.value)} "
+        f"classes, {name} is not among them: {listed.condition}",
+        numbers={"classes": len(listed.value)},
+        facts=[listed],
+        remedy="a GGUF made by llama.cpp where it converts the class, or another engine",
+    )
 
 
 def _conversion(case: Case, form: str, fact: Fact) -> str:
@@ -454,12 +472,12 @@ def _never_there(case: Case, name: str) -> str | None:
     later, version = case.known.later, case.version
     if case.known.exact or version is None:
         return None
-    generic = case.known.get("architecture", "TransformersForCausalLM")
+    generic = generic_class(case.known)
     if generic is None and (told := case.known.lacks("architecture", class_names(case, name))):
         return told
     if later is None:
         return None
-    if case.known.get("architecture", "TransformersForCausalLM") is not None:
+    if generic is not None:
         return None  # a generic class may run it
     names = class_names(case, name)
     found = [f for n in names if (f := later.get("architecture", n, layer=case.known.layer))]
@@ -470,7 +488,7 @@ def _never_there(case: Case, name: str) -> str | None:
         if case.engine == "ollama":
             core = case.known.core(later)
             known = core is not None and not any(core.get("architecture", n) for n in names)
-        generic = later.get("architecture", "TransformersForCausalLM")
+        generic = generic_class(later)
         if not known or generic is not None:
             return None
         return f"{later.resolved}, the next version read, does not have it either"
@@ -531,9 +549,20 @@ def _unregistered(case: Case, name: str) -> Finding:
             f"read; {case.version} may have added it",
             probe=case.probe("facts"),
         )
-    fallback = case.known.get("architecture", "TransformersForCausalLM")
+    fallback = generic_class(case.known)
     if fallback is not None and case.engine in {"vllm", "sglang"}:
         nothing = refused(case, name)
+        if nothing is not None and (newer := newer_library(case, name)) is not None:
+            since, wanted = newer
+            return Finding(
+                verdict=Verdict.CONDITIONAL,
+                says=f"{name} is not in the registry of {case.engine} {case.version}; the generic "
+                f"class runs it with Transformers {since} or later, which came after the engine "
+                f"and which its requirement ({wanted.value}) admits",
+                facts=[fallback, wanted],
+                remedy=f"transformers {since} put beside it, and a check: a generic class runs it; "
+                f"or a later {case.engine}",
+            )
         if nothing is not None:
             why, remedy, facts = nothing
             return Finding(

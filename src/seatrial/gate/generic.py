@@ -9,10 +9,11 @@ that is follows from the engine's requirement and the day of its release.
 
 from __future__ import annotations
 
-from seatrial.facts import Fact
+from seatrial.facts import Fact, FactSet
 from seatrial.facts import version as order
-from seatrial.facts.modeltypes import config_types, model_types
+from seatrial.facts.modeltypes import admits, config_types, model_types
 from seatrial.gate.case import Case
+from seatrial.gate.knowledge import Knowledge
 
 
 def beside(case: Case) -> tuple[str | None, Fact | None]:
@@ -27,6 +28,16 @@ def beside(case: Case) -> tuple[str | None, Fact | None]:
     return model_types().newest(wanted, case.known.released), fact
 
 
+_GENERIC = ("TransformersForCausalLM", "TransformersModel")
+"""The generic class of text generation; vLLM 0.7.2 to 0.8.2 calls it by the second name."""
+
+
+def generic_class(known: Knowledge | FactSet) -> Fact | None:
+    """The engine's generic class, null where this version has none."""
+    return next((f for n in _GENERIC if (f := known.get("architecture", n)) is not None), None)
+
+
+_POOLED = ("TransformersForSequenceClassification", "TransformersEmbeddingModel")
 _WITH_IMAGES = ("TransformersMultiModalForCausalLM", "TransformersForMultimodalLM")
 
 
@@ -35,6 +46,9 @@ def _kind_lacking(case: Case, name: str) -> tuple[str, str, list[Fact]] | None:
     own (vLLM 0.10.1, SGLang 0.5.10), and none runs an encoder and a decoder."""
     towers = case.model is not None and (case.model.vision or case.model.audio)
     remedy = "an engine or a version whose registry has it"
+    encodes = case.loaded is not None and case.loaded.encoder_only
+    if encodes and not any(case.known.get("architecture", c) is not None for c in _POOLED):
+        return "the generic class runs decoders only", remedy, []
     if not towers and not name.endswith("ForConditionalGeneration"):
         return None
     if not towers:
@@ -75,6 +89,22 @@ def refused(case: Case, name: str) -> tuple[str, str, list[Fact]] | None:
     if since is not None:
         remedy = f"a later {case.engine}, whose Transformers is {since} or newer; or another engine"
     return why, remedy, facts
+
+
+def newer_library(case: Case, name: str) -> tuple[str, Fact] | None:
+    """The first Transformers that knows the class and that the engine's requirement admits, though
+    it is younger than the engine: put beside it the generic class has something to run. Plain
+    decoders only: experts, recurrent layers and latents came to the generic class later."""
+    model, (release, fact) = case.loaded, beside(case)
+    if model is None or model.shape.experts or release is None or fact is None:
+        return None
+    plain = all(g.kind in {"full", "sliding"} for g in model.cache)
+    if not plain or model.quantization is not None or not name.endswith("ForCausalLM"):
+        return None
+    since = model_types().first(name=name, family=model.model_type)
+    if since is None or order.key(since) <= order.key(release):
+        return None
+    return (since, fact) if admits(str(fact.value), since) else None
 
 
 def in_library(case: Case, name: str) -> tuple[bool | None, str]:

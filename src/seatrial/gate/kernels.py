@@ -93,7 +93,7 @@ def marked(case: Case, stem: str) -> Iterator[tuple[Fact, bool]]:
 def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
     capability = case.capability
     if capability is None:
-        if (narrow := _cut_experts(case)) is not None:
+        if (narrow := _cut_experts(case) or _no_gated_delta(case)) is not None:
             yield narrow
         return
     for stem in _stems(case):
@@ -155,6 +155,20 @@ def _cut_experts(case: Case) -> Finding | None:
         facts=[fact],
         remedy=str(fact.detail.get("remedy") or "expert parallelism"),
         probe=case.probe("load_and_kernel"),
+    )
+
+
+def _no_gated_delta(case: Case) -> Finding | None:
+    """Classes whose recurrent layers have a path of their own for each vendor."""
+    fact = case.known.excludes(f"gated-delta+{case.target.vendor}")
+    if fact is None or case.architecture not in fact.detail.get("classes", []):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{case.architecture} on {case.target.gpu_name} in {case.engine} "
+        f"{case.version or ''}: {fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "another engine"),
     )
 
 

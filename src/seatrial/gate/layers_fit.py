@@ -174,6 +174,26 @@ def _with_host(
     )
 
 
+def _whole_or_none(
+    case: Case, says: str, least: int, numbers: dict[str, int | float | str | bool | None]
+) -> Finding | None:
+    """Early Ollama on macOS put a model on the GPU whole or not at all."""
+    fact, memory_bytes = case.known.excludes("metal+partial"), case.target.memory_bytes
+    if fact is None or case.target.vendor != "apple" or memory_bytes is None:
+        return None
+    steps = fact.detail["share"]
+    share = next(part for gib, part in steps if memory_bytes <= gib << 30)
+    if least <= memory_bytes * share or least > memory_bytes:
+        return None
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        numbers=numbers | {"share": share},
+        facts=[fact],
+        says=f"{says}, {share:g} of the host's memory counts for the GPU: {fact.condition}",
+        remedy="a smaller quantisation, or a later version",
+    )
+
+
 def _on_devices(
     case: Case,
     says: str,
@@ -186,6 +206,8 @@ def _on_devices(
     if device == 0:
         return None
     says += f" on {format_bytes(device)} of device memory"
+    if (alone := _whole_or_none(case, says, least, numbers)) is not None:
+        return alone
     if case.target.vendor == "apple" and least <= device < most / APPLE_SHARE:
         return Finding(
             verdict=Verdict.CONDITIONAL,

@@ -8,6 +8,7 @@ from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.platforms import cpu_isa_missing
 from seatrial.model import memory
 
 CPU_BANDWIDTH_GB_S = (20.0, 1000.0)
@@ -196,6 +197,8 @@ def performance_infeasible(case: Case) -> Finding | None:
             remedy=f"{smaller}, or more bandwidth",
         )
     doubt = _doubtful(case, active, fastest, slowest, limit) if case.target.on_cpu else None
+    if doubt and limit is None and _not_started(case):
+        doubt = None  # what makes it start comes first
     if doubt is not None:
         return Finding(
             verdict=Verdict.UNKNOWN,
@@ -208,6 +211,12 @@ def performance_infeasible(case: Case) -> Finding | None:
     if limit or case.target.on_cpu:
         return Finding(verdict=Verdict.FEASIBLE, numbers=dict(numbers), says=says)
     return None
+
+
+def _not_started(case: Case) -> bool:
+    """Whether the build has to change before the processor runs it at all."""
+    found = cpu_isa_missing(case)
+    return isinstance(found, Finding) and found.verdict is Verdict.CONDITIONAL
 
 
 _SLOWEST_MS = 1000.0

@@ -146,10 +146,11 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
             return asked
         if "HSA_OVERRIDE_GFX_VERSION" in case.candidate.env:
             return None
+        alone = bool(near.detail.get("falls_back"))
         return Finding(
-            verdict=Verdict.CONDITIONAL,
+            verdict=Verdict.DEGRADED if alone else Verdict.CONDITIONAL,
             says=f"{gpu.gfx} ({gpu.name}) is not among the AMD chips that {case.engine} is built "
-            f"for: {near.condition}",
+            f"for: {near.condition}" + ("; without it the processor takes over" if alone else ""),
             facts=[fact, near],
             remedy=f"{setting}, or llama.cpp with Vulkan",
         )

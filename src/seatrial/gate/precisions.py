@@ -442,6 +442,13 @@ def kv_dtype_unsupported(case: Case) -> Finding | None:
             f"{chip.condition}",
             remedy="kv_cache_dtype auto, or one that the chip computes in",
         )
+    if (sparse := _sparse_on_amd(case, asked)) is not None:
+        return Finding(
+            verdict=refused,
+            facts=[sparse],
+            says=f"a cache in {asked} with sparse attention on AMD: {sparse.condition}",
+            remedy="kv_cache_dtype auto",
+        )
     if (low := _fp8_cache_below(case, asked, fact)) is not None:
         return low
     method = case.quant.method if case.quant else None
@@ -494,12 +501,30 @@ def _one_type(listed: str, asked: str) -> bool:
     return one.startswith(other) or other.removeprefix(one) in {"e4m3", "e5m2", "e4m3fn"}
 
 
+def _sparse_on_amd(case: Case, asked: str) -> Fact | None:
+    """The exclusion of a cache type by the one backend that sparse attention has on AMD."""
+    keeps = case.model.shape.index_topk if case.model else None
+    if case.target.vendor != "amd" or not keeps or not asked.lower().startswith("fp8"):
+        return None
+    return case.known.excludes("kv_cache:fp8+sparse_rocm")
+
+
 def _fp8_cache_below(case: Case, asked: str, listed: Fact | None) -> Finding | None:
     """Being on the list is not having a kernel: no FP8 units below compute 8.9, unless somebody
     has shown that this version converts the type in software."""
     capability = case.capability
     if capability is None or capability >= 89 or not asked.lower().startswith("fp8"):
         return None
+    chunked = case.known.excludes("kv_cache:fp8+chunked_prefill")
+    if chunked is not None and case.candidate.args.get("enable_chunked_prefill") is True:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            numbers={"capability": capability, "native_from": 89},
+            facts=[chunked],
+            says=f"a cache in {asked} with chunked prefill on compute {capability / 10:.1f}: "
+            f"{chunked.condition}",
+            remedy=str(chunked.detail.get("remedy")),
+        )
     shown = case.known.get("min_capability", f"kv_cache:{asked.lower()}")
     if listed is not None and shown is not None and capability >= shown.value:
         return None

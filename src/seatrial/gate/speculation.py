@@ -25,6 +25,8 @@ from seatrial.gate.contracts import judge
 def feature_missing_speculative(case: Case) -> Finding | None:
     if not case.speculative:
         return None
+    if (radix := _recurrent_prefix(case)) is not None:
+        return radix
     listed = _methods_listed(case)
     if listed is None or _SAME.get(case.speculative, case.speculative) not in _METHODS:
         return judge(case, "speculative", "speculative decoding")
@@ -42,6 +44,32 @@ def feature_missing_speculative(case: Case) -> Finding | None:
         facts=facts[:1],
         remedy="one of these methods, or a version that has it",
         probe=None if sure else case.probe("boot_log"),
+    )
+
+
+def _recurrent_prefix(case: Case) -> Finding | None:
+    """SGLang: drafts on a hybrid, its prefix cache and the strategy by which states are kept.
+    Without a buffer of their own for the states the cache is switched off, or start-up refuses."""
+    fact = case.known.excludes("speculative+recurrent_prefix")
+    hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
+    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
+    strategy = args.get("mamba_scheduler_strategy") or args.get("mamba_radix_cache_strategy")
+    if fact is None or not hybrid or str(strategy).startswith("extra_buffer"):
+        return None
+    needed = bool(case.spec.requires.prefix_cache)
+    off = args.get("disable_radix_cache") is True
+    silent = fact.value == "switches-off" or case.target.vendor == "amd"
+    if not needed and (off or silent):
+        return None
+    buffered = case.architecture not in fact.detail.get("without_buffer", [])
+    buffered = buffered and case.target.vendor == "nvidia"
+    buffer = "--mamba-scheduler-strategy extra_buffer and SGLANG_ENABLE_SPEC_V2=1"
+    return Finding(
+        verdict=Verdict.INFEASIBLE if needed and not buffered else Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"{case.speculative} with recurrent layers in {case.engine} {case.version or ''}: "
+        f"{fact.condition}",
+        remedy=buffer if buffered else "--disable-radix-cache where no prefix reuse is needed",
     )
 
 

@@ -31,8 +31,11 @@ def min_driver(cuda: str | int) -> str | None:
 
 
 def driver_suffices(driver: str, cuda: str | int) -> bool | None:
-    """Whether ``driver`` runs binaries of that CUDA major version; None if that is not known."""
+    """Whether ``driver`` runs binaries of that CUDA major version; None if that is not known.
+
+    A shorter number is not older: only the parts that are given are compared (580.65 against
+    580.65.06)."""
     floor, have = min_driver(cuda), driver_key(driver)
     if floor is None or not have:
         return None
-    return have >= driver_key(floor)
+    return have >= driver_key(floor)[: len(have)]

@@ -143,6 +143,9 @@ ALIASES = {
     "a800": "a800-80gb",
     "h800": "h800-80gb",
     "b200-180gb": "b200",
+    "gtx-1060": "gtx-1060-6gb",
+    "rtx-a2000": "rtx-a2000-6gb",
+    "rx-6750-gre": "rx-6750-gre-12gb",
     "t4-16gb": "t4",
     "l4-24gb": "l4",
     "l40s-48gb": "l40s",
@@ -198,7 +201,7 @@ def gpu(name: str) -> Gpu:
     bare = key.removeprefix("nvidia-").removeprefix("amd-").removeprefix("intel-")
     for brand in ("", "geforce-", "tesla-", "radeon-", "instinct-"):
         short = bare.removeprefix(brand)
-        found = table.get(ALIASES.get(short, short))
+        found = table.get(ALIASES.get(short, short)) or table.get(f"apple-{short}")
         if found is not None:
             return found
     near = difflib.get_close_matches(key, [*table, *ALIASES], n=1, cutoff=0.5)

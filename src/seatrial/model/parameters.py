@@ -264,7 +264,9 @@ def _tower(outer: Keys) -> int:
         part = outer.section(name)
         if part is None:
             continue
-        wide = part.integer("hidden_size", "width", "d_model", "embed_dim", high=1 << 20) or 0
+        # Qwen2-VL's hidden_size is the width of what leaves the encoder, embed_dim its own
+        names = ("embed_dim", "hidden_size", "width", "d_model")
+        wide = part.integer(*names, high=1 << 20) or 0
         deep = part.integer("num_hidden_layers", "layers", "depth", "encoder_layers", high=4096)
         inner = part.integer("intermediate_size", "mlp_dim", "encoder_ffn_dim", high=1 << 22)
         total += (deep or 0) * (4 * wide * wide + 2 * wide * (inner or 4 * wide))

@@ -68,9 +68,9 @@ def _metadata(shape: dict[str, Any]) -> dict[str, Any]:
 def write_gguf(path: Path, shape: dict[str, Any]) -> None:
     """A GGUF header whose tensors add up to about the model's size; no weights behind it."""
     kind, block, size = _TYPES[shape["type"]]
-    hidden, wide = shape["embedding_length"], shape["feed_forward_length"]
-    experts = shape.get("experts", 1)
-    wide = shape.get("expert_feed_forward_length", wide) if experts > 1 else wide
+    hidden, experts = shape["embedding_length"], shape.get("experts", 1)
+    widths = ("expert_feed_forward_length", "feed_forward_length")[experts <= 1 :]
+    wide = next(shape[name] for name in widths if name in shape)
     rows, offset = b"", 0
     tensors = [("token_embd.weight", (hidden, shape["vocab"]))]
     for n in shape.get("blocks", range(shape["block_count"])):
@@ -120,6 +120,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "unseen-7-models.yaml",
         "unseen-8-models.yaml",
         "unseen-9-models.yaml",
+        "unseen-10-models.yaml",
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}
 

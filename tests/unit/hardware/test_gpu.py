@@ -106,3 +106,25 @@ def test_driver_rule(driver, cuda, expected):
 def test_min_driver():
     assert min_driver("13.0") == "580.65.06"
     assert min_driver("x") is None
+
+
+@pytest.mark.parametrize(
+    ("driver", "enough"),
+    [("580.65", True), ("580", True), ("580.65.06", True), ("580.64", False), ("579", False)],
+)
+def test_a_driver_is_compared_by_the_parts_that_are_given(driver, enough):
+    assert driver_suffices(driver, 13) is enough
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        ("m1-pro", "apple-m1-pro"),
+        ("M5 Max", "apple-m5-max"),
+        ("radeon-rx-6750-xt", "rx-6750-xt"),
+        ("gtx-1060", "gtx-1060-6gb"),
+        ("arc-a580", "arc-a580"),
+    ],
+)
+def test_whole_families_are_known(spelled, name):
+    assert gpu(spelled).name == name

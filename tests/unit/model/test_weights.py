@@ -179,3 +179,31 @@ def test_every_tensor_of_jamba_v01_is_counted(tmp_path: Path) -> None:
     count = read(tmp_path).parameters
     assert count is not None
     assert count.total == want == 51_570_323_328
+
+
+def test_an_image_encoder_is_as_wide_as_it_is_inside(tmp_path: Path) -> None:
+    """Qwen2-VL's vision_config.hidden_size is the language model's width (its paper: 675 million
+    parameters in the encoder of every size)."""
+    text = {
+        "architectures": ["Qwen2VLForConditionalGeneration"],
+        "model_type": "qwen2_vl",
+        "hidden_size": 8192,
+        "intermediate_size": 29568,
+        "num_hidden_layers": 80,
+        "num_attention_heads": 64,
+        "num_key_value_heads": 8,
+        "vocab_size": 152064,
+        "torch_dtype": "bfloat16",
+    }
+    sizes = []
+    for name, more in (
+        ("text", {}),
+        ("both", {"vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 8192}}),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(text | more))
+        band = memory.weight_bytes(read(folder))
+        assert band is not None
+        sizes.append(band.best)
+    assert 0.55e9 < (sizes[1] - sizes[0]) / 2 < 0.8e9
