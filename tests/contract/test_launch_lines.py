@@ -73,7 +73,7 @@ def test_every_neutral_setting_has_a_flag_that_exists(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "wrong", "near"),
     [
-        ("vllm", "max_num_seq", "max_num_seqs"),
+        ("vllm", "max_num_seqz", "max_num_seqs"),
         ("vllm", "guided_decoding_backend", ""),  # gone since 0.12
         ("sglang", "mem_fraction_statik", "mem_fraction_static"),
         ("lmdeploy", "sesion_len", "session_len"),
