@@ -182,7 +182,7 @@ def _whole_or_none(
     if fact is None or case.target.vendor != "apple" or memory_bytes is None:
         return None
     steps = fact.detail["share"]
-    share = next(part for gib, part in steps if memory_bytes <= gib << 30)
+    share = next((part for gib, part in steps if memory_bytes <= gib << 30), steps[-1][1])
     if least <= memory_bytes * share or least > memory_bytes:
         return None
     return Finding(
