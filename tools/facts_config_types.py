@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from facts_transformers import ranges
 
 from seatrial.core.errors import SeatrialError
 from seatrial.facts import version as order
@@ -49,15 +50,6 @@ def types_of(source: Source, engine: str) -> set[str]:
         for table in _TABLE.findall(text):
             found |= set(_KEY.findall(table))
     return found
-
-
-def ranges(readings: list[set[str]]) -> dict[str, list[int]]:
-    """type -> ``[first, end, ...]`` over the releases read."""
-    edges: dict[str, list[int]] = {}
-    for name in sorted(set().union(*readings)):
-        held = [name in one for one in readings] + [False]
-        edges[name] = [n for n, now in enumerate(held) if now != (held[n - 1] if n else False)]
-    return edges
 
 
 def read(engine: str, index: Index) -> dict[str, Any]:

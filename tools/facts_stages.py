@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 
 import msgspec
+from facts_transformers import ranges
 
 from seatrial.facts.extract.findings import Source
 from seatrial.facts.reach.index import Index
@@ -59,15 +60,6 @@ def staged(source: Source) -> tuple[set[str], set[str]]:
 
     can = {name for name in served if name in own and cut(name)}
     return can, {name for name in served if name in own} - can
-
-
-def ranges(readings: list[set[str]]) -> dict[str, list[int]]:
-    """class -> ``[first, end, ...]`` over the releases read."""
-    edges: dict[str, list[int]] = {}
-    for name in sorted(set().union(*readings)):
-        held = [name in one for one in readings] + [False]
-        edges[name] = [n for n, now in enumerate(held) if now != (held[n - 1] if n else False)]
-    return edges
 
 
 def main() -> None:

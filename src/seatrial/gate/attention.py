@@ -39,9 +39,8 @@ def without_backend(case: Case) -> Iterator[Finding]:
 
 def named(case: Case) -> str | None:
     """The backend that the candidate names, as written."""
-    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
-    value = args.get("attention_backend")
-    nested = args.get("attention_config")
+    value = case.args.get("attention_backend")
+    nested = case.args.get("attention_config")
     if value is None and isinstance(nested, dict):
         value = nested.get("backend")
     if value is None and case.engine == "vllm" and not at_least(case, _ENV_ENDS):

@@ -99,6 +99,11 @@ class Case:
         self.adapters = adapters or []
 
     @cached_property
+    def args(self) -> dict[str, Any]:
+        """The candidate's flags as written, with underscores."""
+        return {k.replace("-", "_"): v for k, v in self.candidate.args.items()}
+
+    @cached_property
     def set(self) -> Settings:
         """The candidate's flags in common words."""
         return settings(self.candidate, max(self.target.devices, 1))

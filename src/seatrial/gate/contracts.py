@@ -88,7 +88,7 @@ def _flags_unset(case: Case, feature: str, words: str) -> Finding | None:
     """A feature that is off until flags turn it on, and they are not among the candidate's; of a
     server that somebody else started nothing is known."""
     need = case.known.get("requires", f"flags:{feature}")
-    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
+    args = case.args
     if not case.written or case.candidate.endpoint:
         return None
     if (

@@ -254,8 +254,7 @@ def flag_lifts(case: Case, fact: Fact) -> tuple[bool, str | None]:
     wanted = fact.detail.get("flag")
     if not isinstance(wanted, dict) or not wanted:
         return False, None
-    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
-    set_so = all(str(args.get(k, "")).lower() == str(v).lower() for k, v in wanted.items())
+    set_so = all(str(case.args.get(k, "")).lower() == str(v).lower() for k, v in wanted.items())
     words = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in wanted.items())
     return set_so, words
 

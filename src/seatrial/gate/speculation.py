@@ -28,11 +28,11 @@ def feature_missing_speculative(case: Case) -> Finding | None:
     if (radix := _recurrent_prefix(case)) is not None:
         return radix
     listed = _methods_listed(case)
-    if listed is None or _SAME.get(case.speculative, case.speculative) not in _METHODS:
+    asked = _SAME.get(case.speculative, case.speculative)
+    if listed is None or asked not in _METHODS:
         return judge(case, "speculative", "speculative decoding")
     facts, sure = listed
     names = {f.subject.lower() for f in facts}
-    asked = _SAME.get(case.speculative, case.speculative)
     if any(_names(asked, name) for name in names) or (asked == "mtp" and case.engine == "sglang"):
         if asked == "mtp" and (other := _other_family(case, names, facts, sure)) is not None:
             return other
@@ -52,7 +52,7 @@ def _recurrent_prefix(case: Case) -> Finding | None:
     Without a buffer of their own for the states the cache is switched off, or start-up refuses."""
     fact = case.known.excludes("speculative+recurrent_prefix")
     hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
-    args = {k.replace("-", "_"): v for k, v in case.candidate.args.items()}
+    args = case.args
     strategy = args.get("mamba_scheduler_strategy") or args.get("mamba_radix_cache_strategy")
     if fact is None or not hybrid or str(strategy).startswith("extra_buffer"):
         return None
