@@ -38,13 +38,15 @@ def small_workload(tmp_path: Path, small_model: Path, repo_root: Path) -> Path:
 
 @pytest.fixture
 def seatrial(engine_home: Path, model_cache: Path, tmp_path: Path) -> Run:
-    """Start the command line in a process of its own, in ``tmp_path``."""
+    """Start the command line in a process of its own, in ``tmp_path``, temporary files and all."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
 
     def start(*args: str | Path, **env: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "seatrial", *map(str, args)],
             cwd=tmp_path,
-            env={**os.environ, **env},
+            env={**os.environ, "TMPDIR": str(temporary), **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,4 +1,4 @@
-"""Ctrl-C: a clean end, the engines stopped, exit 130; running again goes on."""
+"""Ctrl-C or a closed terminal: a clean end, engines stopped, exit 130; running again goes on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Run = Callable[..., subprocess.Popen[str]]
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_stops_the_engine_and_exits_130(
     tmp_path: Path, small_workload: Path, seatrial: Run, number: signal.Signals
 ) -> None:
@@ -36,3 +36,4 @@ def test_an_interrupt_stops_the_engine_and_exits_130(
     _, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
     assert list((tmp_path / "trial").rglob("*.tmp")) == []
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -93,6 +93,7 @@ def test_twenty_kills_lose_no_finished_cell_and_repeat_none(
     assert {name: after.get(name) for name in before} == before
     assert len({name.split("/")[1] for name in after}) == 2, "each candidate was measured"
     assert list(trial.rglob("*.tmp")) == []
+    assert list((tmp_path / "temporary").iterdir()) == [], "the last run removes what kills left"
     manifest = json.loads((trial / "manifest.json").read_bytes())
     for name, entry in manifest["files"].items():
         assert sha256_file(trial / name) == entry["sha256"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +22,7 @@ from seatrial.core.progress import Progress, Silent
 from seatrial.engines import RunningEngine
 from seatrial.loadgen.body import PATHS, Sampling
 from seatrial.loadgen.plan import Load
-from seatrial.store import whole_folder, write
+from seatrial.store import scratch, whole_folder, write
 from seatrial.trace.table import RequestTable
 from seatrial.workload.spec import Model, Slo, Workload
 
@@ -87,8 +86,8 @@ def in_folder(out: Path | None, fill: Callable[[Path], Cell]) -> Cell:
         UsageError: ``out`` exists.
     """
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
-            return fill(Path(name))
+        with scratch("bench") as folder:
+            return fill(folder)
     if out.exists():
         raise UsageError(
             "the folder exists already", where=str(out), remedy="give a new folder with --out"
@@ -108,9 +107,9 @@ def sweep(
     """One cell at each load, in the order given, each with requests of its own."""
     cells = []
     for number, load in enumerate(loads, 1):
-        with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
+        with scratch("bench") as folder:
             at = at_load(wish, load)
-            cells.append(_measure(at, engine, Path(name), progress, start=number))
+            cells.append(_measure(at, engine, folder, progress, start=number))
     return cells
 
 
@@ -151,9 +150,9 @@ def search_goodput(
     first = float(wish.shape.concurrency or wish.shape.rate_per_s or 1.0)
 
     def probe(load: float, number: int) -> Probe:
-        with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as name:
+        with scratch("bench") as folder:
             at = at_load(wish, load)
-            cell = _measure(at, engine, Path(name), progress, start=number, calibrated=False)
+            cell = _measure(at, engine, folder, progress, start=number, calibrated=False)
         n = cell.requests.offered - cell.requests.in_flight
         good = round((cell.goodput or 0.0) * n)
         return Probe(load=load, good=good, n=n, invalid=cell.invalid_because)

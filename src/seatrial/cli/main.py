@@ -6,6 +6,7 @@ returns its exit code (None is 0); everything else it has to say it raises.
 
 from __future__ import annotations
 
+import contextlib
 import keyword
 import os
 import signal
@@ -93,6 +94,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script; ends the process with the exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _as_interrupt)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup asks for it to be ignored
+        signal.signal(signal.SIGHUP, _as_interrupt)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123  closed by the caller
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     whole((sys.stdout, sys.stderr))
@@ -119,7 +122,8 @@ def run(tokens: list[str]) -> int:
         text = str(error).strip() or type(error).__name__
         return report(_usage(text, tokens), as_json=as_json)
     except KeyboardInterrupt:
-        print("seatrial: interrupted; what was started has been stopped", file=sys.stderr)
+        with contextlib.suppress(OSError):  # the terminal may be what has gone
+            print("seatrial: interrupted; what was started has been stopped", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

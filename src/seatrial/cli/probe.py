@@ -94,13 +94,11 @@ def _candidates(
     out: Path | None,
     console: Console,
 ) -> int:
-    import tempfile
-
     from seatrial.cli.startable import startable
-    from seatrial.engines import settings_for, start
     from seatrial.store import write
     from seatrial.trial.folder import TrialFolder
     from seatrial.trial.manifest import renew_manifest
+    from seatrial.trial.started import started
     from seatrial.workload import load
 
     loaded = load(workload)
@@ -110,17 +108,9 @@ def _candidates(
         folder.adopt(loaded.raw)
         folder.sweep()
         for one in startable(loaded, console, candidate):
-            with tempfile.TemporaryDirectory(prefix="seatrial-probe-") as scratch:
-                settings = settings_for(loaded.spec, one.spec)
-                log = Path(scratch) / "engine.log"
-                with start(
-                    one.spec,
-                    artefact=one.artefact,
-                    settings=settings,
-                    log=log,
-                    progress=console.progress,
-                ) as live:
-                    reports.append(_ask(live, loaded.spec, one.id, only, console))
+            log = folder.file("probes") / f"{one.id}.engine.log"
+            with started(one, loaded.spec, keep_log=log, progress=console.progress) as live:
+                reports.append(_ask(live, loaded.spec, one.id, only, console))
             write(folder.file("probes") / f"{one.id}.json", reports[-1])
         renew_manifest(folder.path)
     return _show(console, reports, folder.file("probes"))

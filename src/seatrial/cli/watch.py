@@ -122,14 +122,12 @@ def _live(
 def _probe(
     console: Console, trial: Path, decision: Decision, engine: str, endpoint: str, n: int
 ) -> Watch:
-    import tempfile
-
     from seatrial import engines
     from seatrial.bench.endpoint import EndpointBench, run
     from seatrial.bench.shape import Shape
     from seatrial.decide import read_requests
     from seatrial.decide.watch import SCHEMA, Watch, evaluate_probe, verdict
-    from seatrial.store import read
+    from seatrial.store import read, scratch
     from seatrial.workload import Fingerprint
 
     lengths = read(trial / "fingerprint.json", Fingerprint)
@@ -140,8 +138,8 @@ def _probe(
         output_tokens=max(2, round((lengths.output_tokens and lengths.output_tokens.p50) or 32)),
     )
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="seatrial-watch-") as name:
-        out = Path(name) / "probe"
+    with scratch("watch") as folder:
+        out = folder / "probe"
         attached = engines.attach(endpoint)
         run(EndpointBench(shape=shape), attached, out, console.progress)
         watched = evaluate_probe(decision.rollback, read_requests(out / "requests.parquet"))

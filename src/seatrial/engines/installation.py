@@ -12,7 +12,6 @@ import fcntl
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +34,7 @@ from seatrial.engines.environment import (
 from seatrial.engines.recipes import Recipe, recipe_for
 from seatrial.store.artifact import encode
 from seatrial.store.atomic import disk_errors, write_bytes
+from seatrial.store.scratch import scratch
 
 
 def install(requirement: str, *, progress: Progress | None = None) -> Environment:
@@ -113,8 +113,8 @@ def _fill(recipe: Recipe, folder: Path, began: float, progress: Progress) -> Env
 
 
 def _pip(python: Path, arguments: list[str]) -> list[Package]:
-    with tempfile.TemporaryDirectory() as scratch:
-        report = Path(scratch) / "report.json"
+    with scratch("install") as folder:
+        report = folder / "report.json"
         command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
         _run([*command, "--no-input", "--report", str(report), *arguments], "install with pip")
         return _packages(msgspec.json.decode(report.read_bytes()))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import resource
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from seatrial.loadgen.plan import Job, Load, Target, write_columns
 from seatrial.loadgen.reading import judge
 from seatrial.loadgen.records import Builder, Ints, Records, estimate_inputs, settle_tokens
 from seatrial.loadgen.spool import Follower
+from seatrial.store import scratch
 
 EVENTS_PER_WORKER = 20_000.0
 _TIMER_NS = 2_000_000  # the loop's timers count whole milliseconds, and may fire one early
@@ -126,14 +126,13 @@ def execute(
     progress = progress or Silent()
     limits.check(load, plan.n, fresh_per_s=_rate(plan))
     along = plan.n > READ_ALONG
-    with tempfile.TemporaryDirectory(prefix="seatrial-run-") as name:
-        folder = Path(name)
+    with scratch("run") as folder:
         _lay_down(plan, folder)
         run_id = f"{derive_seed(seed, 'run'):016x}"
         share = msgspec.structs.replace(load, connections=math.ceil(load.connections / workers))
         jobs = [
             Job(
-                folder=name,
+                folder=str(folder),
                 worker=number,
                 workers=workers,
                 seed=seed,

@@ -143,15 +143,18 @@ def _judge(job: Job, reads: int) -> None:
 
 
 async def _report(driver: Driver) -> None:
+    """Say how far the load is; end with the parent, for whom nobody else would stop it."""
     while True:
         await asyncio.sleep(_REPORT_S)
-        _say(
-            {
-                "sent": driver.sent,
-                "finished": driver.finished,
-                "in_flight": len(driver.open_exchanges),
-            }
-        )
+        state = {
+            "sent": driver.sent,
+            "finished": driver.finished,
+            "in_flight": len(driver.open_exchanges),
+        }
+        try:
+            _say(state)
+        except BrokenPipeError:
+            os._exit(1)
 
 
 def main() -> int:

@@ -18,12 +18,12 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from seatrial.core.errors import PrerequisiteError
 from seatrial.quality import jail
+from seatrial.store import scratch
 
 CPU_S = 5
 WALL_S = 12.0
@@ -52,11 +52,11 @@ def run_code(code: str, *, wall_s: float = WALL_S) -> Ran:
     if len(code) > _MOST_CODE:
         return Ran(False, "the answer is too long")
     word = secrets.token_hex(16)
-    with tempfile.TemporaryDirectory(prefix="seatrial-jail-") as root:
+    with scratch("jail") as root:
         order = {
             "code": code,
             "word": word,
-            "root": root,
+            "root": str(root),
             "kept": _kept(),
             "cpu_s": CPU_S,
             "memory_bytes": MEMORY_BYTES,

@@ -7,13 +7,13 @@ start: that is when somebody wants to read it.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from seatrial.core.errors import EngineError
 from seatrial.core.progress import Progress
 from seatrial.engines import RunningEngine, settings_for, start
-from seatrial.store import write_bytes
+from seatrial.store import scratch, write_bytes
 from seatrial.trial.candidate import TrialCandidate
 from seatrial.workload import Workload
 
@@ -26,10 +26,10 @@ def started(
 
     Raises:
         PrerequisiteError: the engine is not installed here.
-        EngineError: it did not start.
+        EngineError: it did not start; the message names ``keep_log``.
     """
-    with tempfile.TemporaryDirectory(prefix="seatrial-engine-") as scratch:
-        log = Path(scratch) / "engine.log"
+    with scratch("engine") as folder:
+        log = folder / "engine.log"
         try:
             with start(
                 candidate.spec,
@@ -39,6 +39,9 @@ def started(
                 progress=progress,
             ) as engine:
                 yield engine
+        except EngineError as error:
+            error.where = error.where.replace(str(log), str(keep_log))
+            raise
         finally:
             with contextlib.suppress(FileNotFoundError):
                 write_bytes(keep_log, log.read_bytes())

@@ -10,7 +10,6 @@ whole requests (prefixes, sessions) is not done here.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import numpy as np
 from seatrial.core.errors import UsageError
 from seatrial.core.progress import Progress, Silent
 from seatrial.core.units import NS_PER_S
+from seatrial.store import scratch
 from seatrial.trace.source import file_sha256
 from seatrial.trace.table import SourceFile
 from seatrial.workload.columns import Columns
@@ -119,10 +119,10 @@ def sum_files(
     sink = progress or Silent()
     hashes = ThreadPoolExecutor(1)  # hashing needs no lock of Python's, so it runs beside
     digests = [hashes.submit(file_sha256, path) for path in paths]
-    with hashes, tempfile.TemporaryDirectory(dir=folder, prefix="seatrial-") as room:
-        db = duckdb.connect(str(Path(room) / "log.db"))
+    with hashes, scratch("log", folder) as room:
+        db = duckdb.connect(str(room / "log.db"))
         try:
-            _limits(db, Path(room))
+            _limits(db, room)
             sink.step("profile", f"reading {len(paths)} file(s) out of core")
             bad, refused = columns.open(db, paths)
             log = _Log(db, columns.time is not None)
