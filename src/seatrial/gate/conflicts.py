@@ -116,7 +116,7 @@ def feature_conflict_structured_specdec(case: Case) -> Finding | None:
     "feature_conflict_reasoning_structured",
     asks="Structured output from a model that thinks?",
     needs="structured output, thinking template or reasoning parser, engine's parser flag",
-    verdicts=("unknown", "conditional"),
+    verdicts=("infeasible", "unknown", "conditional"),
     remedy="set the reasoning parser and test think x schema x stream",
 )
 def feature_conflict_reasoning_structured(case: Case) -> Finding | None:
@@ -124,6 +124,15 @@ def feature_conflict_reasoning_structured(case: Case) -> Finding | None:
     thinks = bool(asked.reasoning_parser) or (case.model is not None and case.model.thinking)
     if not asked.structured_output or not thinks:
         return None
+    refused = case.known.excludes("structured_output+reasoning")
+    if refused is not None and refused.value == "refuses":
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[refused],
+            says=f"JSON schema and thinking in {case.engine} {case.version or ''}: "
+            f"{refused.condition}",
+            remedy=str(refused.detail.get("remedy")),
+        )
     found = _found(case, "structured_output+reasoning_without_parser")
     parser = case.set.reasoning_parser or (
         asked.reasoning_parser if isinstance(asked.reasoning_parser, str) else None

@@ -14,6 +14,7 @@ from seatrial.facts import Fact
 from seatrial.gate.adapters import gated_query, over_vocabulary
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.dialects import asks_for
 from seatrial.gate.kernels import flag_lifts, on_other_backend
 from seatrial.gate.topology import class_support
 
@@ -440,7 +441,36 @@ def feature_missing_audio(case: Case) -> Finding | None:
             says=f"{case.architecture} has no audio tower in its configuration",
             remedy="a model that takes audio",
         )
-    return judge(case, "audio", "audio")
+    found = judge(case, "audio", "audio")
+    extra = case.known.get("requires", "extra:audio")
+    if found.verdict is not Verdict.FEASIBLE or extra is None:
+        return found
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[extra],
+        says=f"audio in {case.engine} {case.version or ''}: {extra.condition}",
+        remedy=f"install {extra.value} beside it",
+    )
+
+
+_AS_POOLING = ("hf_overrides", "convert", "task", "runner")
+
+
+def _no_score_head(case: Case) -> Finding | None:
+    """A reranker that was published as a generative class scores by the words yes and no: the
+    engine has to be told to make a classifier of it."""
+    fact = case.known.excludes("rerank+generative")
+    told = any(case.args.get(flag) for flag in _AS_POOLING)
+    generative = (case.architecture or "").endswith("ForCausalLM")
+    if fact is None or told or not generative or not asks_for(case, "rerank"):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"scores of {case.architecture} in {case.engine} {case.version or ''}: "
+        f"{fact.condition}",
+        remedy=str(fact.detail.get("remedy")),
+    )
 
 
 @constraint(
@@ -451,8 +481,10 @@ def feature_missing_audio(case: Case) -> Finding | None:
     remedy="another engine",
 )
 def feature_missing_embeddings(case: Case) -> Finding | None:
-    if not (case.spec.requires.embeddings or _asks(case, "embed") or _asks(case, "rerank")):
+    if not (case.spec.requires.embeddings or asks_for(case, "embed") or asks_for(case, "rerank")):
         return None
+    if (unset := _no_score_head(case)) is not None:
+        return unset
     fact = case.known.excludes("embeddings+generative")
     if fact is not None and (case.architecture or "").endswith("ForCausalLM"):
         return Finding(
@@ -465,99 +497,6 @@ def feature_missing_embeddings(case: Case) -> Finding | None:
     found = judge(case, "embeddings", "embeddings")
     encodes = case.loaded is not None and case.loaded.encoder_only
     return found if not encodes or found.verdict is not Verdict.CONDITIONAL else None
-
-
-def _asks(case: Case, word: str) -> bool:
-    return any(word in name.lower() for name in case.spec.requires.api)
-
-
-@constraint(
-    "api_semantics_differ",
-    asks="Does the same route mean the same thing as where the users come from?",
-    needs="model kind, requires.api, fact excludes rerank_scores",
-    verdicts=("conditional", "unknown"),
-    remedy="adapt the client and compare on real data",
-)
-def api_semantics_differ(case: Case) -> Finding | None:
-    fact = case.known.excludes("rerank_scores")
-    reranks = _asks(case, "rerank") or (
-        case.model is not None and "Classification" in (case.model.architecture or "")
-    )
-    if fact is None or not reranks:
-        return None
-    return Finding(
-        verdict=Verdict.UNKNOWN,
-        facts=[fact],
-        probe=case.probe("real_request"),
-        says=f"rerank scores: {fact.condition}",
-        remedy=str(fact.detail.get("remedy") or "a sigmoid in the client")
-        + "; or stay with TEI or vLLM",
-    )
-
-
-_ROUTES = {
-    "openai.chat": ("/v1/chat/completions",),
-    "openai.completions": ("/v1/completions",),
-    "openai.responses": ("/v1/responses",),
-    "openai.embeddings": ("/v1/embeddings",),
-    "openai.models": ("/v1/models",),
-    "openai.audio": ("/v1/audio/transcriptions",),
-    "anthropic.messages": ("/v1/messages",),
-    "rerank": ("/rerank", "/v1/rerank", "/v2/rerank"),
-    "cohere.rerank": ("/v2/rerank", "/rerank", "/v1/rerank"),
-    "tokenize": ("/tokenize",),
-    "ollama": ("/api/chat",),
-}
-_SHORT = {"chat": "openai.chat", "messages": "anthropic.messages"} | {
-    n: f"openai.{n}" for n in ("completions", "responses", "embeddings", "models")
-}
-_EVERYWHERE = {"openai.chat", "openai.models"}
-
-
-@constraint(
-    "api_missing",
-    asks="Does the server answer the required API?",
-    needs="requires.api, fact route",
-    verdicts=("infeasible", "unknown"),
-    remedy="another engine, or a gateway in front",
-)
-def api_missing(case: Case) -> list[Finding]:
-    return [f for name in case.spec.requires.api if (f := _route(case, name.strip().lower()))]
-
-
-def _route(case: Case, name: str) -> Finding | None:
-    name = _SHORT.get(name, name)
-    paths = _ROUTES.get(name, (name,) if name.startswith("/") else ())
-    fact = _first_route(case, paths)
-    if fact is not None:
-        gated = fact.condition or fact.detail.get("gate")
-        if gated and fact.state == "conditional":
-            return Finding(
-                verdict=Verdict.CONDITIONAL,
-                says=f"{fact.subject} only if {gated}",
-                facts=[fact],
-                remedy=str(gated),
-            )
-        return Finding(verdict=Verdict.FEASIBLE, says=f"{name}: {fact.subject}", facts=[fact])
-    if name in _EVERYWHERE:
-        return Finding(verdict=Verdict.FEASIBLE, says=f"{name}: every engine here serves it")
-    sure = case.known.complete("route") and case.known.exact and bool(paths)
-    return Finding(
-        verdict=Verdict.INFEASIBLE if sure else Verdict.UNKNOWN,
-        says=f"{name} is {'not among the routes of' if sure else 'not verified for'} "
-        f"{case.engine} {case.version or ''}",
-        remedy="another engine, or a gateway that translates",
-        probe=None if sure else case.probe("real_request"),
-    )
-
-
-def _first_route(case: Case, paths: tuple[str, ...]) -> Fact | None:
-    for path in paths:
-        for subject in (path, f"POST {path}", f"GET {path}"):
-            fact = case.known.get("route", subject)
-            if fact is not None and fact.value not in ("no", False, "none"):
-                return fact
-    return None
 
 
 @constraint(

@@ -212,7 +212,8 @@ def _not_on_platform(case: Case) -> Finding | None:
     gfx = case.target.gpu.gfx if case.target.gpu else None
     if (own := _own_of_rocm(case)) is not None:
         return own
-    refused = case.known.excludes(f"{quant.scheme.partition('-')[0]}+{gfx}")
+    subjects = (f"{quant.method}+rocm", f"{quant.scheme.partition('-')[0]}+{gfx}")
+    refused = next((f for s in subjects if (f := case.known.excludes(s))), None)
     if refused is None and quant.scheme == "fp8" and not case.moe:  # one scale a tensor or channel
         refused = case.known.excludes(f"fp8-tensor+{gfx}")
     if refused is not None:

@@ -24,6 +24,7 @@ from seatrial.gate import (
     arguments,
     conflicts,
     contracts,
+    dialects,
     fits,
     formats,
     kernels,
@@ -66,6 +67,7 @@ _ORDER = (
     lengths,
     conflicts,
     contracts,
+    dialects,
     speculation,
     operations,
 )
@@ -224,13 +226,15 @@ def reasons_of(case: Case) -> list[Reason]:
 
 @cache
 def constraints() -> tuple[Constraint, ...]:
-    """Every constraint, in the order in which reasons of equal weight bind: the question and the
-    engine as such, then artefact, machine, kernels, placement, memory, contracts, operations."""
+    """Every constraint, in the order in which reasons of equal weight bind: the question as such,
+    then artefact, machine, kernels, placement, memory, contracts, operations, and at the end that
+    nobody maintains the engine: what fails today has a number that binds, and is named first."""
     place = {module.__name__: number for number, module in enumerate(_ORDER)}
-    first = ("same_layer", "model_unreadable", "engine_unmaintained")
+    first = ("same_layer", "model_unreadable")
 
-    def key(entry: Constraint) -> tuple[bool, int]:
-        return entry.id not in first, place[entry.rule.__module__]
+    def key(entry: Constraint) -> tuple[bool, bool, int]:
+        last = entry.id == "engine_unmaintained"
+        return entry.id not in first, last, place[entry.rule.__module__]
 
     return tuple(sorted(declared().values(), key=key))
 

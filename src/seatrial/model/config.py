@@ -42,6 +42,7 @@ def architecture(keys: Keys) -> str | None:
 def shape_of(keys: Keys) -> Shape:
     """Dimensions of the language model; ``keys`` from :func:`text_keys`."""
     heads = keys.integer("num_attention_heads", "n_head", "n_heads", "num_heads", high=MAX_DIM)
+    heads = heads or keys.integer("decoder_attention_heads", high=MAX_DIM)
     hidden = keys.integer("hidden_size", "n_embd", "d_model", "dim", high=MAX_DIM)
     head_dim = keys.integer("head_dim", "kv_channels", "attention_head_dim", high=MAX_DIM)
     if not head_dim and heads and hidden:
@@ -50,6 +51,10 @@ def shape_of(keys: Keys) -> Shape:
         "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", high=MAX_DIM
     )
     layers = keys.integer("num_hidden_layers", "n_layer", "num_layers", "n_layers", high=1 << 16)
+    encoder = keys.integer("encoder_layers", high=1 << 16)
+    decoder = keys.integer("decoder_layers", high=1 << 16)
+    if encoder and decoder:  # Whisper and BART; the decoder attends to itself and to the encoder
+        layers = encoder + decoder
     return Shape(
         layers=layers,
         hidden=hidden,
@@ -77,6 +82,7 @@ def _intermediate(keys: Keys, hidden: int | None) -> int | None:
     value = keys.integer(
         "intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "d_ff", high=MAX_DIM
     )
+    value = value or keys.integer("decoder_ffn_dim", high=MAX_DIM)
     if value is None and hidden and ("n_embd" in keys or keys.text("model_type") == "falcon"):
         return 4 * hidden
     return value
@@ -107,6 +113,7 @@ def _positions(keys: Keys) -> int | None:
         "seq_length",
         "max_seq_len",
         "model_max_length",
+        "max_target_positions",
     )
     rope = keys.section("rope_scaling", "rope_parameters")
     kind = (rope.text("rope_type", "type") or "") if rope else ""
