@@ -17,10 +17,10 @@ from seatrial import facts
 from seatrial.core.errors import EngineError
 from seatrial.engines import http
 from seatrial.engines.environment import Environment
-from seatrial.engines.flags import plain, require_choices, require_known
+from seatrial.engines.flags import require_choices, require_known
 from seatrial.engines.settings import Settings
 from seatrial.engines.signatures import Signature
-from seatrial.facts.shortened import ARGPARSE
+from seatrial.facts.shortened import ARGPARSE, plain
 from seatrial.workload.spec import CandidateSpec
 
 
@@ -235,7 +235,7 @@ def tokens_of(answer: Any) -> list[int] | None:
 
 def merged(flags: dict[str, Any], args: dict[str, Any]) -> dict[str, Any]:
     """Flags without those left to the engine's default; the candidate's own ``args`` win."""
-    given = {k.lstrip("-").replace("-", "_"): v for k, v in args.items()}
+    given = {plain(k): v for k, v in args.items()}
     return {**{k: v for k, v in flags.items() if v is not None}, **given}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from seatrial.core.errors import UsageError
-from seatrial.facts.shortened import short_for
+from seatrial.facts.shortened import plain, short_for
 
 
 def require_known(
@@ -62,8 +62,3 @@ def require_choices(engine: str, flags: dict[str, Any], choices: dict[str, list[
             unchanged="nothing was started",
             remedy=f"one of: {', '.join(map(str, allowed))}",
         )
-
-
-def plain(flag: str) -> str:
-    """``--max-num-seqs`` and ``max_num_seqs`` are one flag."""
-    return flag.lstrip("-").replace("-", "_")

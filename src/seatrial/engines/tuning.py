@@ -16,8 +16,8 @@ import msgspec
 from seatrial.core.ids import canonical_json
 from seatrial.core.seeds import stream
 from seatrial.engines.environment import Environment
-from seatrial.engines.flags import plain
 from seatrial.engines.registry import adapter
+from seatrial.facts.shortened import plain
 
 Flags = dict[str, Any]
 

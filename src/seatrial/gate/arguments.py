@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import version as order
-from seatrial.facts.shortened import ARGPARSE, short_for
+from seatrial.facts.shortened import ARGPARSE, plain, short_for
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.flags import COUNTS
@@ -58,12 +58,12 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
     if not case.candidate.args or not case.known.exact or not case.known.complete("flag"):
         return
     names = {
-        _plain(name)
+        plain(name).lower()
         for fact in case.known.all("flag")
         for name in (fact.subject, *fact.detail.get("aliases", []))
     }
     for flag in case.candidate.args:
-        name = _plain(flag)
+        name = plain(flag).lower()
         if flag.startswith(_NOT_OF_THE_COMMAND_LINE) or name in names:
             continue
         if name.removeprefix("no_") in names or f"ollama_{name}" in names:
@@ -82,7 +82,7 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
 def _senseless_counts(case: Case) -> Iterator[Finding]:
     """Numbers of ranks, tokens and sequences that are none."""
     for flag, value in case.candidate.args.items():
-        if _plain(flag) not in COUNTS or value is None:
+        if plain(flag).lower() not in COUNTS or value is None:
             continue
         text = str(value).strip()
         if not isinstance(value, bool) and text.isdigit() and int(text) > 0:
@@ -92,7 +92,3 @@ def _senseless_counts(case: Case) -> Iterator[Finding]:
             says=f"args.{flag} must be a whole number above 0, is {text[:40]!r}",
             remedy=f"give {flag} a number, or leave it out for the engine's default",
         )
-
-
-def _plain(flag: str) -> str:
-    return flag.lstrip("-").replace("-", "_").lower()
