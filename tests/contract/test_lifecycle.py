@@ -67,6 +67,19 @@ def test_sigterm_kill_and_full_log(own_home: Path, small_model: Path, tmp_path: 
     assert report.warm_start_s is not None
     assert {n.id for n in report.not_run} == {"hang", "restart", "change", "memory", "endurance"}
     assert (tmp_path / "life" / "cold.engine.log").stat().st_size > 1000
+    again = lifecycle.run(
+        _spec(drain_s=1.0, cold_start_s=120, recovery_s=120),
+        CandidateSpec(engine="llama.cpp"),
+        small_model,
+        name="c",
+        folder=tmp_path / "life",
+        only=["port"],
+        earlier=report,
+    )
+    assert [t for t in again.trials if t.id != "port_clash"] == [
+        t for t in report.trials if t.id != "port_clash"
+    ]
+    assert (again.drain, again.recovery_s) == (report.drain, report.recovery_s)
 
 
 @pytest.mark.slow

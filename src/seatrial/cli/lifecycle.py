@@ -34,7 +34,8 @@ def lifecycle(
 ) -> int:
     """Put each candidate through its life; every engine is started and killed by this command.
 
-    Exit code 1 if a trial is over a limit of the workload's operations, or fails.
+    A trial that is not asked for keeps the result of an earlier run, with its time. Exit code 1
+    if a trial of the report is over a limit of the workload's operations, or fails.
 
     Parameters
     ----------
@@ -52,10 +53,11 @@ def lifecycle(
         The trial's folder; trials/NAME under the working directory if not given.
     """
     from seatrial.cli.startable import startable
+    from seatrial.core.provenance import now_utc
     from seatrial.engines import adapter
     from seatrial.engines.start import find_environment
-    from seatrial.lifecycle import run
-    from seatrial.store import write
+    from seatrial.lifecycle import LifecycleReport, run
+    from seatrial.store import read, write
     from seatrial.trial.folder import TrialFolder
     from seatrial.trial.manifest import renew_manifest
     from seatrial.workload import load
@@ -64,17 +66,18 @@ def lifecycle(
     _check(only)
     loaded = load(workload)
     folder = TrialFolder(out or Path("trials") / loaded.spec.name)
-    reports = []
+    reports, began = [], now_utc()
     with folder.locked():
         folder.adopt(loaded.raw)
         folder.sweep()
-        for one in startable(loaded, console, candidate):
+        place = folder.file("lifecycle")
+        chosen = startable(loaded, console, candidate)
+        files = {one.id: place / f"{one.id}.json" for one in chosen}
+        earlier = {id: read(f, LifecycleReport) for id, f in files.items() if f.exists()}
+        for one in chosen:
             if one.spec.endpoint:
                 console.note(f"{one.id}: left out, someone else runs it")
                 continue
-            place = folder.file("lifecycle")
-            place.mkdir(exist_ok=True)
-            written = place / f"{one.id}.json"
             new = find_environment(adapter(one.spec.engine), upgrade_to) if upgrade_to else None
             report = run(
                 loaded.spec,
@@ -85,13 +88,14 @@ def lifecycle(
                 upgrade_to=new,
                 only=only,
                 endurance_s=endurance_s,
+                earlier=earlier.get(one.id),
                 progress=console.progress,
-                keep=partial(write, written),
+                keep=partial(write, files[one.id]),
             )
-            write(written, report)
+            write(files[one.id], report)
             reports.append(report)
         renew_manifest(folder.path)
-    return _show(console, reports, folder.file("lifecycle"))
+    return _show(console, reports, place, began)
 
 
 def _check(only: list[str] | None) -> None:
@@ -108,7 +112,7 @@ def _check(only: list[str] | None) -> None:
         )
 
 
-def _show(console: Console, reports: list[LifecycleReport], written: Path) -> int:
+def _show(console: Console, reports: list[LifecycleReport], written: Path, began: str) -> int:
     import msgspec
 
     from seatrial.core.errors import UsageError
@@ -138,6 +142,8 @@ def _show(console: Console, reports: list[LifecycleReport], written: Path) -> in
         for change in filter(None, (report.upgrade, report.rollback)):
             fates = f"{change.lost} lost, {change.served} served meanwhile"
             console.line(f"{change.old} to {change.new}: {fates}")
+        for kept in [t for t in report.trials if t.at and t.at <= began]:
+            console.line(f"kept from an earlier run: {kept.id}, {kept.at}")
         for skipped in report.not_run:
             console.line(f"not run: {skipped.id}: {skipped.because}")
     console.done([written])

@@ -15,7 +15,10 @@ Outcome = Literal["pass", "fail", "no_limit", "unknown"]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial: ``value`` in ``unit`` against ``limit``; what was seen is in ``evidence``."""
+    """One trial: ``value`` in ``unit`` against ``limit``; what was seen is in ``evidence``.
+
+    ``at``: when it ended (UTC); earlier than the report where it was kept from an earlier one.
+    """
 
     id: str
     verdict: Outcome
@@ -23,6 +26,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     limit: float | None
     unit: str
     evidence: dict[str, Any]
+    at: str | None = None
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ import msgspec
 
 from seatrial.core.errors import EngineError, UsageError
 from seatrial.core.progress import Progress, Silent
-from seatrial.core.provenance import provenance
+from seatrial.core.provenance import now_utc, provenance
 from seatrial.engines import Environment, RunningEngine, Settings, settings_for
 from seatrial.lifecycle.change import upgrade_and_back
+from seatrial.lifecycle.earlier import NOT_ASKED, RESULTS, merged
 from seatrial.lifecycle.endurance import endurance
 from seatrial.lifecycle.memory import pressure, resident_bytes
 from seatrial.lifecycle.record import (
@@ -29,7 +30,7 @@ from seatrial.lifecycle.signals import drain, hang, kill
 from seatrial.lifecycle.stage import Stage
 from seatrial.workload.spec import CandidateSpec, Workload
 
-TRIALS = ("start", "drain", "kill", "hang", "restart", "port", "log", "memory", "change")
+TRIALS = tuple(name for name in RESULTS if name != "endurance")
 RESTARTS = 2
 
 
@@ -44,6 +45,7 @@ def run(
     upgrade_to: Environment | None = None,
     only: Collection[str] | None = None,
     endurance_s: float = 0.0,
+    earlier: LifecycleReport | None = None,
     progress: Progress | None = None,
     keep: Callable[[LifecycleReport], object] | None = None,
 ) -> LifecycleReport:
@@ -55,6 +57,7 @@ def run(
         upgrade_to: environment of the version to change to; None: the same version again.
         only: names out of ``TRIALS``; None: all.
         endurance_s: how long to load it in search of drift; 0: not at all.
+        earlier: the candidate's last report; what is not tried now is taken from it.
         keep: told the report so far after each trial, so that an interruption loses none of it.
 
     Raises:
@@ -78,20 +81,24 @@ def run(
     )
     wanted = set(TRIALS if only is None else only)
     book = _Book(stage)
+    made: set[str] = set()
     for place, trial in enumerate(TRIALS, 1):
         if trial in wanted:
             stage.progress.step("lifecycle", f"{name}: {trial}")
             book.run(trial, upgrade_to)
+            made.add(trial)
             if keep is not None:
-                keep(book.so_far(name, [left for left in TRIALS[place:] if left in wanted]))
+                left = [later for later in TRIALS[place:] if later in wanted]
+                keep(merged(book.so_far(name, left), earlier, made))
         else:
-            book.skip(trial, "not asked for")
+            book.skip(trial, NOT_ASKED)
     if endurance_s > 0:
         stage.progress.step("lifecycle", f"{name}: endurance, {endurance_s:.0f} s")
         book.endure(endurance_s)
+        made.add("endurance")
     else:
-        book.skip("endurance", "not asked for: --endurance-s gives it a time")
-    return book.report(name)
+        book.skip("endurance", f"{NOT_ASKED}: --endurance-s gives it a time")
+    return merged(book.report(name), earlier, made)
 
 
 class _Book:
@@ -125,6 +132,7 @@ class _Book:
         self._guarded("endurance", lambda: self._endurance(seconds))
 
     def _guarded(self, name: str, trial: Callable[[], None]) -> None:
+        before = len(self.trials)
         try:
             trial()
         except EngineError as error:
@@ -138,6 +146,8 @@ class _Book:
                     evidence={"says": error.what, "where": error.where[-1500:]},
                 )
             )
+        new = [msgspec.structs.replace(t, at=now_utc()) for t in self.trials[before:]]
+        self.trials[before:] = new
 
     def _start(self) -> None:
         limit = self.stage.spec.operations.cold_start_s
