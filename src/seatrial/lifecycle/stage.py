@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,16 @@ OUTPUT_TOKENS = 200
 """Long enough that a request is still being answered when the signal comes."""
 
 
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One candidate under lifecycle trial; ``folder`` takes the engines' logs."""
 
-    def __init__(
-        self,
-        spec: Workload,
-        candidate: CandidateSpec,
-        artefact: Path,
-        settings: Settings,
-        folder: Path,
-        progress: Progress,
-    ) -> None:
-        self.spec = spec
-        self.candidate = candidate
-        self.artefact = artefact
-        self.settings = settings
-        self.folder = folder
-        self.progress = progress
+    spec: Workload
+    candidate: CandidateSpec
+    artefact: Path
+    settings: Settings
+    folder: Path
+    progress: Progress
 
     def start(
         self,

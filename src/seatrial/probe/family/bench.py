@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +24,16 @@ from seatrial.workload import CandidateSpec, Workload
 WORD = " sea"
 
 
+@dataclass(frozen=True, slots=True)
 class Stand:
     """One candidate on a family's stand; ``folder`` takes the engines' logs."""
 
-    def __init__(
-        self,
-        spec: Workload,
-        candidate: CandidateSpec,
-        artefact: Path,
-        settings: Settings,
-        folder: Path,
-        progress: Progress,
-    ) -> None:
-        self.spec = spec
-        self.candidate = candidate
-        self.artefact = artefact
-        self.settings = settings
-        self.folder = folder
-        self.progress = progress
+    spec: Workload
+    candidate: CandidateSpec
+    artefact: Path
+    settings: Settings
+    folder: Path
+    progress: Progress
 
     def start(self, name: str, artefact: Path | None = None, **changes: Any) -> RunningEngine:
         """Start the candidate; its log is ``NAME.engine.log``."""
