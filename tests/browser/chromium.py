@@ -46,7 +46,10 @@ class Chromium:
     """One browser with one page; use as a context manager."""
 
     def __init__(self) -> None:
-        self._profile = Path(tempfile.mkdtemp(prefix="seatrial-chromium-"))
+        # Goes with this process, also where the browser does not come up.
+        self._profile = tempfile.TemporaryDirectory(
+            prefix="seatrial-chromium-", ignore_cleanup_errors=True
+        )
         executable = find()
         assert executable is not None
         commands, self._write = os.pipe()
@@ -55,7 +58,7 @@ class Chromium:
         quiet = os.open(os.devnull, os.O_RDWR)
         self._pid = os.posix_spawn(
             executable,
-            [executable, *FLAGS, f"--user-data-dir={self._profile}", "about:blank"],
+            [executable, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
             os.environ,
             file_actions=[
                 *((os.POSIX_SPAWN_DUP2, quiet, fd) for fd in (0, 1, 2)),
@@ -88,7 +91,7 @@ class Chromium:
             time.sleep(0.05)
         os.close(self._write)
         os.close(self._read)
-        shutil.rmtree(self._profile, ignore_errors=True)
+        self._profile.cleanup()
 
     def _attach(self) -> None:
         targets = self.call("Target.getTargets", session=False)["targetInfos"]
