@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
 from seatrial.facts import version as order
 from seatrial.facts.shortened import ARGPARSE, plain, short_for
 from seatrial.gate.case import Case
@@ -19,6 +20,10 @@ from seatrial.gate.flags import COUNTS
 
 _NOT_OF_THE_COMMAND_LINE = ("extra.", "overrides.")
 """Prefixes of settings that TensorRT-LLM and MLC-LLM take in a file or in one option."""
+
+
+_COMMON = frozenset(COUNTS | {"backend", "model_format", "quantization", "dtype"})
+"""What this workload file lets a candidate say whichever way the engine spells it."""
 
 
 @constraint(
@@ -55,13 +60,12 @@ def version_unread(case: Case) -> Finding | None:
 )
 def flag_unknown(case: Case) -> Iterator[Finding]:
     yield from _senseless_counts(case)
-    if not case.candidate.args or not case.known.exact or not case.known.complete("flag"):
+    if not case.candidate.args:
         return
-    names = {
-        plain(name).lower()
-        for fact in case.known.all("flag")
-        for name in (fact.subject, *fact.detail.get("aliases", []))
-    }
+    if not case.known.exact or not case.known.complete("flag"):
+        yield from _of_another_engine(case)
+        return
+    names = _names(case.known.all("flag"))
     for flag in case.candidate.args:
         name = plain(flag).lower()
         if flag.startswith(_NOT_OF_THE_COMMAND_LINE) or name in names:
@@ -77,6 +81,33 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
             says=f"{case.engine} {case.version} has no flag {flag}: the start would be refused",
             remedy=f"did you mean {near[0]}? or leave it out" if near else "leave it out",
         )
+
+
+def _of_another_engine(case: Case) -> Iterator[Finding]:
+    """This version's flags were not read: one that no version read of this engine has, and another
+    engine does, was written for that one."""
+    unseen: list[str] = []
+    own = _names(case.known.read("flag"))
+    for flag in case.candidate.args if own else ():
+        name = plain(flag).lower()
+        spelt = {name, name.removeprefix("no_"), f"ollama_{name}"}
+        prefix = case.engine in ARGPARSE and short_for(name, own)
+        if not (flag.startswith(_NOT_OF_THE_COMMAND_LINE) or spelt & own or prefix):
+            unseen.append(flag)
+    others = _names(case.known.read("flag", of_others=True)) if unseen else set()
+    for flag in unseen:
+        if plain(flag).lower() in others and plain(flag).lower() not in _COMMON:
+            yield Finding(
+                verdict=Verdict.CONDITIONAL,
+                says=f"{flag} is another engine's flag: no version of {case.engine} that was read "
+                "has it, the start would be refused",
+                remedy="leave it out",
+            )
+
+
+def _names(flags: list[Fact]) -> set[str]:
+    """Every spelling, with underscores."""
+    return {plain(n).lower() for f in flags for n in (f.subject, *f.detail.get("aliases", []))}
 
 
 def _senseless_counts(case: Case) -> Iterator[Finding]:

@@ -122,7 +122,7 @@ def _flags_unset(case: Case, feature: str, words: str) -> Finding | None:
 def _other_engine(case: Case, feature: str) -> str:
     if case.engine == "lmdeploy" and case.known.layer != "pytorch":
         return f"backend: pytorch; or {_INSTEAD.get(feature, 'another engine')}"
-    return _INSTEAD.get(feature, "another engine")
+    return _INSTEAD.get(feature.partition(":")[0], "another engine")
 
 
 def _declare(feature: str, words: str, asked: Asked) -> None:
@@ -139,7 +139,23 @@ def _declare(feature: str, words: str, asked: Asked) -> None:
         return judge(case, feature, words) if asked(case) else None
 
 
-_declare("structured_output", "structured output", lambda c: c.spec.requires.structured_output)
+@constraint(
+    "feature_missing_structured_output",
+    asks="Has the engine what is required: structured output?",
+    needs="requires.structured_output, facts supports structured_output and structured_output:KIND",
+    verdicts=("infeasible", "conditional", "unknown"),
+    remedy="another engine, another version, or the condition met",
+)
+def feature_missing_structured_output(case: Case) -> Finding | None:
+    """A fact upon the kind (schema, regex, grammar, choice) says more than one upon them all."""
+    kind = case.spec.requires.structured_output
+    if not kind:
+        return None
+    if case.known.supports(f"structured_output:{kind}") is not None:
+        return judge(case, f"structured_output:{kind}", f"structured output ({kind})")
+    return judge(case, "structured_output", "structured output")
+
+
 _declare("streaming_cancel", "cancellation of a stream", lambda c: c.spec.requires.streaming_cancel)
 
 
@@ -387,6 +403,10 @@ def lora_count_limit(case: Case) -> Finding | None:
     )
 
 
+_PROJECTOR = ("mmproj", "mmproj_url", "hf_repo", "hf")
+"""llama.cpp's flags that name a projector, or a repository from which it is taken along."""
+
+
 @constraint(
     "feature_missing_vision",
     asks="Can images be sent?",
@@ -410,7 +430,8 @@ def feature_missing_vision(case: Case) -> Finding | None:
             f"{split.condition}",
             remedy=str(split.detail.get("remedy")),
         )
-    if model is not None and model.format == "gguf" and model.projector is None:
+    named = any(case.args.get(flag) for flag in _PROJECTOR)
+    if model is not None and model.format == "gguf" and model.projector is None and not named:
         return Finding(
             verdict=Verdict.CONDITIONAL,
             says="no projector (mmproj) lies beside the GGUF: it takes text only",

@@ -8,11 +8,17 @@ known". A fact that is past its expiry still speaks, and what it decides is mark
 from __future__ import annotations
 
 import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from seatrial.facts import Fact, FactSet, FactStore
 from seatrial.facts import version as order
+
+
+@lru_cache(maxsize=64)
+def _ever_read(store: FactStore, engine: str, predicate: str) -> tuple[Fact, ...]:
+    sets = (store.engine(engine, version) for version in store.versions(engine))
+    return tuple(fact for s in sets if s.knows(predicate) for fact in s.all(predicate))
 
 
 class Knowledge:
@@ -158,6 +164,12 @@ class Knowledge:
     def documented(self, predicate: str) -> list[Fact]:
         """Every hand-entered fact of this predicate, for whichever versions it holds."""
         return self._store.documented(self.engine, predicate)
+
+    def read(self, predicate: str, *, of_others: bool = False) -> list[Fact]:
+        """Every fact of this predicate in whichever version of this engine was read, or of the
+        other engines; only versions whose table is whole count."""
+        engines = [e for e in self._store.engines() if (e != self.engine) == of_others]
+        return [fact for e in engines for fact in _ever_read(self._store, e, predicate)]
 
     def latest(self, predicate: str) -> list[Fact]:
         """Facts as of the engine's last version, whichever version is judged: what is said of a
