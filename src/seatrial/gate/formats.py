@@ -14,6 +14,7 @@ from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
 from seatrial.gate.generic import config_unread, generic_class, in_library, newer_library, refused
+from seatrial.gate.registry import class_names, registered
 
 _ELSEWHERE = {
     "gguf": "llama.cpp or Ollama with the same file, or the Safetensors checkpoint of the model",
@@ -447,24 +448,6 @@ def _gone_later(case: Case, name: str) -> Fact | None:
     return fact if fact is not None and fact.value in ("removed", "absent", "plugin") else None
 
 
-def class_names(case: Case, name: str) -> list[str]:
-    """A class under all of its names; MLC-LLM and TGI list model types."""
-    from seatrial.model.names import gguf_name, hf_name
-
-    family = case.model.model_type if case.model else None
-    return [n for n in dict.fromkeys([name, hf_name(name), gguf_name(name), family]) if n]
-
-
-def registered(case: Case, name: str) -> Fact | None:
-    """What the engine's registry says of a class, under whichever of its names."""
-    names = class_names(case, name)
-    facts = [f for n in names if (f := case.known.get("architecture", n))]
-    if not facts and case.engine == "ollama":  # its GGUF support is that of its llama.cpp
-        core = case.known.core()
-        facts = [f for n in names if core and (f := core.get("architecture", n))]
-    return facts[0] if facts else None
-
-
 def _never_there(case: Case, name: str) -> str | None:
     """For a version whose registry was not read: what newer readings say of it. A class that the
     next reading lacks too, or that a reading of this version or a newer one still lacked, was
@@ -548,6 +531,14 @@ def _unregistered(case: Case, name: str) -> Finding:
             says=f"{name} is not in the registry of {case.known.facts.resolved}, the version "  # type: ignore[union-attr]
             f"read; {case.version} may have added it",
             probe=case.probe("facts"),
+        )
+    if case.engine == "tgi":  # models/__init__.py: what is in no branch goes to AutoModel
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{name} is not among the optimised types of tgi {case.version}; the generic "
+            "Transformers class may run it, or refuse",
+            remedy="another engine that has the class",
+            probe=case.probe("boot_log"),
         )
     fallback = generic_class(case.known)
     if fallback is not None and case.engine in {"vllm", "sglang"}:

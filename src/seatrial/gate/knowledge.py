@@ -109,12 +109,17 @@ class Knowledge:
 
     def core(self, facts: FactSet | None = None) -> Knowledge | None:
         """llama.cpp at the build that this version of Ollama carries; null if that is not known.
-        From 0.30 on its build file pins it; 0.20 (April 2026) is later than b6500."""
+        From 0.30 on its build file pins it. What 0.13.5 to 0.24 carry as source knows
+        nemotron_h_moe and neither modern-bert nor mimo2: a build of December 2025."""
         own = facts or self.facts
         pin = own.get("requires", "llama.cpp") if own is not None else None
         late = self.version is None or order.key(self.version) >= order.key("0.20.0")
-        build = str(pin.value) if pin else "b6500" if late else None
+        build = str(pin.value) if pin else "b7400" if late else None
         return Knowledge(self._store, "llama.cpp", build, None, self.today) if build else None
+
+    def newest_of(self, engine: str) -> Knowledge:
+        """Another engine as it is today."""
+        return Knowledge(self._store, engine, None, None, self.today)
 
     def supports(self, feature: str) -> Fact | None:
         """The ``supports`` fact of a feature: a "no" for this version outweighs a "yes" that

@@ -15,9 +15,9 @@ from seatrial.facts import Fact
 from seatrial.facts.modeltypes import stages
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.formats import registered
 from seatrial.gate.kernels import no_integer_tiles
 from seatrial.gate.pool import at_least
+from seatrial.gate.registry import registered
 from seatrial.hardware import link_gb_s
 from seatrial.model import ModelInfo, memory
 
