@@ -39,6 +39,8 @@ def method_subjects(case: Case) -> list[str]:
         older = ["compressed-tensors:CompressedTensorsW4A16Fp4"] if quant.scheme == "nvfp4" else []
         return [s for s in (_CT.get(quant.scheme), *older) if s]  # its weight-only class
     names = [quant.method]
+    if case.engine == "tensorrt-llm" and quant.method == "modelopt" and quant.scheme == "w4a16":
+        names.append("awq")  # ModelOpt's W4A16_AWQ is what its documents call AWQ
     if quant.scheme == "nvfp4":
         names += ["nvfp4:weight-only", "nvfp4"]
     elif quant.scheme in _FP8:
@@ -132,7 +134,8 @@ def kernel_missing_for_arch(case: Case) -> Iterator[Finding]:
     if (pinned := _by_pytorch(case, capability)) is not None:
         yield pinned
         return
-    yield from _targets(case, capability)
+    if not any(h and "build" in f.detail for f, h in marked(case, "engine")):
+        yield from _targets(case, capability)  # else the other build's targets count
 
 
 def _cut_experts(case: Case) -> Finding | None:
@@ -244,7 +247,8 @@ def _stems(case: Case) -> list[str]:
             names.append(f"{case.quant.scheme}_moe")
         names.append(family)
     if case.quant is not None:
-        names += [n for n in (case.quant.method, case.quant.scheme) if n not in names]
+        own = (*method_subjects(case)[:2], case.quant.scheme)
+        names += [n for n in (case.quant.method, *own) if n not in names]
     return names
 
 
@@ -259,15 +263,28 @@ def flag_lifts(case: Case, fact: Fact) -> tuple[bool, str | None]:
     return set_so, words
 
 
+def _variable_lifts(case: Case, fact: Fact) -> tuple[bool, str | None]:
+    """The same for environment variables, each of which is enough: ``detail.env``."""
+    wanted = fact.detail.get("env")
+    if not isinstance(wanted, dict) or not wanted:
+        return False, None
+    given = {k: str(v).strip().lower() for k, v in case.candidate.env.items()}
+    same = {"false": "0", "true": "1"}
+    set_so = any(same.get(given.get(k, ""), given.get(k)) == str(v) for k, v in wanted.items())
+    return set_so, " or ".join(f"{k}={v}" for k, v in wanted.items())
+
+
 def _excluded(case: Case, fact: Fact, holds: bool, capability: int) -> Finding:
     lifted, flag = flag_lifts(case, fact)
-    if holds and flag:
+    set_so, variable = _variable_lifts(case, fact)
+    if holds and (flag or variable):
+        ways = " or ".join(w for w in (flag, variable) if w)
         return Finding(
-            verdict=Verdict.FEASIBLE if lifted else Verdict.CONDITIONAL,
-            says=f"{fact.subject}: {fact.condition}; {flag} avoids it",
+            verdict=Verdict.FEASIBLE if lifted or set_so else Verdict.CONDITIONAL,
+            says=f"{fact.subject}: {fact.condition}; {ways} avoids it",
             numbers={"capability": capability},
             facts=[fact],
-            remedy=flag,
+            remedy=ways,
         )
     if holds and (build := fact.detail.get("build")):
         return Finding(
@@ -412,7 +429,7 @@ def no_integer_tiles(case: Case) -> Finding | None:
     "compute_capability",
     asks="Does the engine, and the quantisation method, admit this compute capability?",
     needs="GPU, quant_method of config.json, environment, fact min_capability",
-    verdicts=("infeasible", "conditional", "unknown"),
+    verdicts=("infeasible", "conditional", "degraded", "unknown"),
     remedy="another checkpoint of the model (AWQ, GPTQ, GGUF), a newer GPU, another engine",
 )
 def compute_capability(case: Case) -> Iterator[Finding]:
@@ -421,10 +438,11 @@ def compute_capability(case: Case) -> Iterator[Finding]:
         return
     floor = engine_floor(case, binary=False)
     if floor is not None and capability < floor.value:
+        alone = bool(floor.detail.get("falls_back"))  # it leaves such a GPU alone
         yield Finding(
-            verdict=Verdict.INFEASIBLE,
+            verdict=Verdict.DEGRADED if alone else Verdict.INFEASIBLE,
             says=f"{case.engine} {case.version or ''} needs compute {floor.value / 10:.1f}, "
-            f"the GPU is {capability / 10:.1f}",
+            f"the GPU is {capability / 10:.1f}" + (": the processor takes over" if alone else ""),
             numbers={"min_capability": floor.value, "capability": capability},
             facts=[floor],
             remedy=str(floor.detail.get("remedy") or _older(case)),

@@ -93,7 +93,7 @@ def _board(case: Case, fact: Fact) -> Finding | None:
     gpu = case.target.gpu
     if gpu is None or not gpu.name.startswith("jetson") or case.engine in _BUILT_ANYWHERE:
         return None
-    own = case.known.get("platform", "jetson")
+    own = case.known.get("platform", gpu.name) or case.known.get("platform", "jetson")
     if own is not None:
         return Finding(
             verdict=Verdict.CONDITIONAL,

@@ -11,6 +11,7 @@ from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.kernels import flag_lifts, kind, method_subjects, on_other_backend
+from seatrial.gate.method_flag import flag_against_checkpoint
 from seatrial.gate.tiles import native_from, off_the_tiles
 from seatrial.model import Quantization
 
@@ -63,13 +64,11 @@ def emulated_precision(case: Case) -> Finding | None:
 )
 def quant_unsupported(case: Case) -> Finding | None:
     quant = case.quant
-    if (wrong := _flag_against_checkpoint(case)) is not None:
+    if (wrong := flag_against_checkpoint(case)) is not None:
         return wrong
     if quant is None or quant.method in {"gguf", "mlx", "mlc"} or case.form == "tensorrt-engine":
         return None
-    fact = next(
-        (f for n in _aliases(quant.method) if (f := case.known.get("quantization", n))), None
-    )
+    fact = _listed(case, quant.method)
     if (other := _no_expert_method(case) or _refused_form(case)) is not None:
         return other
     if fact is None:
@@ -85,7 +84,7 @@ def quant_unsupported(case: Case) -> Finding | None:
             facts=[fact],
             remedy=f"install {plugin}, or {case.engine} {last}; or another checkpoint",
         )
-    if fact.value in ("removed", "none", "absent"):
+    if fact.value in _GONE:
         return Finding(
             verdict=Verdict.INFEASIBLE,
             says=says,
@@ -95,46 +94,17 @@ def quant_unsupported(case: Case) -> Finding | None:
     return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
 
 
-_STORED = {
-    "awq": {"awq", "awq_marlin", "moe_wna16", "ipex", "cpu_awq", "auto_awq"},
-    "gptq": {
-        "gptq",
-        "gptq_marlin",
-        "gptq_marlin_24",
-        "gptq_bitblas",
-        "marlin",
-        "moe_wna16",
-        "ipex",
-        "auto_gptq",
-    },
-    "bitsandbytes": {"bitsandbytes"},
-    "fp8": {"fp8", "fbgemm_fp8", "modelopt", "w8a8_fp8"},
-    "compressed-tensors": {"compressed-tensors", "compressed_tensors", "w8a8_int8", "w8a8_fp8"},
-}
-"""Which values of --quantization vLLM and SGLang take for a checkpoint that names its method."""
-_NEED_CHECKPOINT = {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "squeezellm"}
+_GONE = ("removed", "none", "absent")
 
 
-def _flag_against_checkpoint(case: Case) -> Finding | None:
-    """vLLM and SGLang compare --quantization with the checkpoint and refuse what differs."""
-    flag = (case.set.quantization or "").lower()
-    if case.engine not in {"vllm", "sglang"} or not case.stored_plainly or not flag:
-        return None
-    have = case.quant.method if case.quant and not case.in_flight else None
-    known = set().union(*_STORED.values())
-    if have is None and flag in _NEED_CHECKPOINT:
-        says = f"--quantization {flag} needs a checkpoint of that method, this one is in 16 bits"
-    elif have in _STORED and flag in known and flag not in _STORED[have]:
-        says = f"the checkpoint says {have}, --quantization says {flag}: start-up refuses it"
-    else:
-        return None
-    return Finding(
-        verdict=Verdict.CONDITIONAL,
-        says=says,
-        remedy="leave --quantization out: the checkpoint names its method"
-        if have
-        else f"leave --quantization out, or a {flag.partition('_')[0].upper()} checkpoint",
-    )
+def _listed(case: Case, method: str) -> Fact | None:
+    """The method's entry in the engine's table. Where only the plain name has left the table
+    the kernel that took it over decides: SGLang reads GPTQ as gptq_marlin."""
+    found = [f for n in _aliases(method) if (f := case.known.get("quantization", n))]
+    first = found[0] if found else None
+    if first is None or first.value != "absent":
+        return first
+    return next((f for f in found if f.value not in _GONE), first)
 
 
 def _no_expert_method(case: Case) -> Finding | None:
@@ -225,6 +195,8 @@ def _not_on_platform(case: Case) -> Finding | None:
         )
     if (none := _no_fp8_experts(case, gfx)) is not None:
         return none
+    if case.engine == "sglang":  # what it lists for ROCm comes on top of the common table
+        return None
     all_of = case.known.facts.all("quantization", layer="rocm")
     listed = {f.subject.replace("_", "-"): f for f in all_of if f.layer == "rocm"}
     names = {n.replace("_", "-") for n in (quant.method, *_aliases(quant.method)[1:])}
@@ -312,7 +284,8 @@ def _unlisted_method(case: Case) -> Finding | None:
         return other
     names = [*_aliases(quant.method), *([case.set.quantization] if case.set.quantization else [])]
     why = case.known.lacks("quantization", names)
-    if why is None and any(case.known.get("min_capability", s) for s in method_subjects(case)):
+    own = [s for s in method_subjects(case) if s.startswith(quant.method) or s in names]
+    if why is None and any(case.known.get("min_capability", s) for s in own):
         return None
     if why is not None:
         return Finding(
