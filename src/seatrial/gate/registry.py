@@ -28,9 +28,18 @@ def registered(case: Case, name: str) -> Fact | None:
         return facts[0] if facts else None
     core = case.known.core()  # its GGUF support is that of its llama.cpp
     carried = [f for n in names if core and (f := core.get("architecture", n))]
-    if facts and (facts[0].source.member or "").startswith(_OWN_ENGINE) and core is not None:
-        lacking = all(f.value != "native" for f in carried)
-        if lacking and any(case.known.newest_of("llama.cpp").get("architecture", n) for n in names):
-            return msgspec.structs.replace(facts[0], value="own-engine")
+    if facts and (facts[0].source.member or "").startswith(_OWN_ENGINE):
+        return _of_own_engine(case, names, facts[0], carried if core is not None else None)
     facts = facts or carried
     return facts[0] if facts else None
+
+
+def _of_own_engine(case: Case, names: list[str], fact: Fact, carried: list[Fact] | None) -> Fact:
+    """Ollama's own engine has the class. What llama.cpp never had comes from the library alone;
+    what its llama.cpp of that day has loads from anywhere; ``carried`` is null if not known."""
+    later = case.known.newest_of("llama.cpp")
+    if all(later.get("architecture", n) is None for n in names):
+        return msgspec.structs.replace(fact, value="native")
+    if carried is None or any(f.value == "native" for f in carried):
+        return fact
+    return msgspec.structs.replace(fact, value="own-engine")
