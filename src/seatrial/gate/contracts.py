@@ -430,6 +430,14 @@ def feature_missing_vision(case: Case) -> Finding | None:
             f"{split.condition}",
             remedy=str(split.detail.get("remedy")),
         )
+    text_only = case.known.excludes("gguf+vision")
+    if model is not None and model.format == "gguf" and text_only is not None:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            facts=[text_only],
+            says=f"images in {case.engine} {case.version or ''}: {text_only.condition}",
+            remedy=str(text_only.detail.get("remedy")),
+        )
     named = any(case.args.get(flag) for flag in _PROJECTOR)
     if model is not None and model.format == "gguf" and model.projector is None and not named:
         return Finding(

@@ -9,6 +9,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.platforms import cpu_isa_missing
+from seatrial.gate.registry import class_names
 from seatrial.model import memory
 
 CPU_BANDWIDTH_GB_S = (20.0, 1000.0)
@@ -65,7 +66,7 @@ def license_restricted(case: Case) -> Finding | None:
 @constraint(
     "concurrency_default",
     asks="Does the engine serve more than one request at once as configured?",
-    needs="concurrency, slots, facts default OLLAMA_NUM_PARALLEL, scheduling",
+    needs="concurrency, slots, facts default OLLAMA_NUM_PARALLEL, serial_architectures, scheduling",
     verdicts=("conditional", "infeasible"),
     remedy="raise the number of slots (and their cache), or another engine",
 )
@@ -91,7 +92,29 @@ def _people(case: Case) -> int | None:
     return max(2, people // 10) if people and people > 1 else None
 
 
+def _one_at_a_time(case: Case, count: int) -> Finding | None:
+    """Architectures for which Ollama forces one slot, and any model with a projector at first."""
+    fact = case.known.get("requires", "serial_architectures")
+    if fact is None or case.architecture is None:
+        return None
+    names = {*class_names(case, case.architecture)}
+    if case.spec.requires.vision:
+        names.add("projector")
+    if not (found := names & set(fact.value)):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        numbers={"slots": 1, "concurrency": count},
+        facts=[fact],
+        says=f"{count} at once: {', '.join(sorted(found))} in Ollama {case.version or ''}: "
+        f"{fact.condition}",
+        remedy="several servers behind a proxy, or llama-server, vLLM or SGLang",
+    )
+
+
 def _ollama(case: Case, count: int) -> Finding | None:
+    if (serial := _one_at_a_time(case, count)) is not None:
+        return serial
     fact = case.known.get("default", "OLLAMA_NUM_PARALLEL")
     slots = case.set.slots or (fact.value if fact and isinstance(fact.value, int) else 1)
     if slots >= count:
