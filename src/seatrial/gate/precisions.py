@@ -66,6 +66,8 @@ def quant_unsupported(case: Case) -> Finding | None:
     quant = case.quant
     if (wrong := flag_against_checkpoint(case)) is not None:
         return wrong
+    if quant is not None and quant.method == "gguf" and case.engine == "vllm":
+        return _off_the_list(case)
     if quant is None or quant.method in {"gguf", "mlx", "mlc"} or case.form == "tensorrt-engine":
         return None
     fact = _listed(case, quant.method)
@@ -177,13 +179,21 @@ def _not_on_platform(case: Case) -> Finding | None:
     assert quant is not None
     if case.target.on_cpu:
         return _cpu_kernel(case)
+    own_list = _of_platform(case, quant)
+    if own_list and all(f.value in _GONE for f in own_list):
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"{quant.method} {quant.scheme} on {case.target.gpu_name} in {case.engine} "
+            f"{case.version or ''}: {own_list[0].condition or own_list[0].value}",
+            facts=own_list[:1],
+            remedy="a checkpoint in another method that the platform lists, or a 16-bit one",
+        )
     if case.target.vendor != "amd" or case.known.facts is None or quant.scheme == "nvfp4":
         return None
     gfx = case.target.gpu.gfx if case.target.gpu else None
     if (own := _own_of_rocm(case)) is not None:
         return own
-    subjects = (f"{quant.method}+rocm", f"{quant.scheme.partition('-')[0]}+{gfx}")
-    refused = next((f for s in subjects if (f := case.known.excludes(s))), None)
+    refused = case.known.excludes(f"{quant.scheme.partition('-')[0]}+{gfx}")
     if refused is None and quant.scheme == "fp8" and not case.moe:  # one scale a tensor or channel
         refused = case.known.excludes(f"fp8-tensor+{gfx}")
     if refused is not None:
@@ -195,7 +205,16 @@ def _not_on_platform(case: Case) -> Finding | None:
         )
     if (none := _no_fp8_experts(case, gfx)) is not None:
         return none
-    if case.engine == "sglang":  # what it lists for ROCm comes on top of the common table
+    return _off_the_list(case)
+
+
+def _off_the_list(case: Case) -> Finding | None:
+    """A method that the engine's own list for ROCm does not name. What SGLang lists for ROCm
+    comes on top of its common table."""
+    quant = case.quant
+    if quant is None or case.target.vendor != "amd" or case.known.facts is None:
+        return None
+    if case.engine == "sglang":
         return None
     all_of = case.known.facts.all("quantization", layer="rocm")
     listed = {f.subject.replace("_", "-"): f for f in all_of if f.layer == "rocm"}
@@ -542,13 +561,18 @@ def quant_platform_unverified(case: Case) -> Finding | None:
 
 def _own_list(case: Case, quant: Quantization) -> bool:
     """Whether the platform has a list of its own that names the method at this version."""
-    layer = {"cpu": "cpu", "amd": "rocm", "intel": "xpu", "apple": "mps"}.get(case.target.vendor)
-    if layer is None or case.known.facts is None or case.target.vendor == "amd":
-        return False
-    names = [*_aliases(quant.method), quant.scheme.partition("-")[0]]
+    return any(f.value == "native" for f in _of_platform(case, quant))
+
+
+def _of_platform(case: Case, quant: Quantization) -> list[Fact]:
+    """What a platform other than CUDA and ROCm says of the checkpoint's method or scheme."""
+    layer = {"cpu": "cpu", "intel": "xpu", "apple": "mps"}.get(case.target.vendor)
+    if layer is None or case.known.facts is None:
+        return []
+    names = [*_aliases(quant.method), quant.scheme, quant.scheme.partition("-")[0]]
     names += [case.set.quantization] if case.set.quantization else []
     found = (f for n in names for f in case.known.facts.get_all("quantization", n, layer=layer))
-    return any(f.layer == layer and f.value == "native" for f in found)
+    return [f for f in found if f.layer == layer]
 
 
 def _experts_unshown(case: Case, quant: Quantization) -> bool:
@@ -561,9 +585,11 @@ def _experts_unshown(case: Case, quant: Quantization) -> bool:
 
 
 _ALL_FORMATS = ("llama.cpp", "ollama", "mlc-llm")
+_ROCM = {"w4a16", "w8a16", "w8a8-int8", "fp8", "fp8-block", "quark", "mxfp4", "nvfp4"}
 _PLATFORM_OK: dict[str | tuple[str, str], set[str]] = {
     ("sglang", "cpu"): set(),
-    "amd": {"w4a16", "w8a16", "w8a8-int8", "fp8", "fp8-block", "quark", "mxfp4", "nvfp4"},
+    ("vllm", "amd"): {*_ROCM, "bnb-nf4", "gguf"},  # where its list for ROCm has them
+    "amd": _ROCM,
     "cpu": {"w4a16", "w8a8-int8"},
 }
 """What each platform class lists (vllm/platforms/rocm.py:668, cpu.py); what of it may fall back
