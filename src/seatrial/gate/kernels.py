@@ -41,6 +41,8 @@ def method_subjects(case: Case) -> list[str]:
     names = [quant.method]
     if case.engine == "tensorrt-llm" and quant.method == "modelopt" and quant.scheme == "w4a16":
         names.append("awq")  # ModelOpt's W4A16_AWQ is what its documents call AWQ
+    if quant.method == "auto-round":
+        names.append("inc")  # vLLM's name of the class that reads it
     if quant.scheme == "nvfp4":
         names += ["nvfp4:weight-only", "nvfp4"]
     elif quant.scheme in _FP8:
