@@ -145,13 +145,12 @@ def _refused_form(case: Case) -> Finding | None:
         sizes = " or ".join(map(str, fact.value))
         why = f"{quant.method} with groups of {quant.group_size}: {case.engine} reads {sizes}"
     other = None if fact.detail.get("everywhere") else on_other_backend(case)
+    mends = "backend: pytorch" if other else fact.detail.get("install")
     return Finding(
-        verdict=Verdict.INFEASIBLE if other is None else Verdict.CONDITIONAL,
+        verdict=Verdict.CONDITIONAL if mends else Verdict.INFEASIBLE,
         says=why,
         facts=[fact, *([other] if other else [])],
-        remedy="backend: pytorch"
-        if other
-        else str(fact.detail.get("remedy") or "another checkpoint of the model, or another engine"),
+        remedy=str(mends or fact.detail.get("remedy") or "another checkpoint, or another engine"),
     )
 
 
