@@ -76,7 +76,9 @@ def platform_unsupported(case: Case) -> Finding | None:
             facts=[fact],
             remedy=f"{_INSTEAD[vendor]}; {plugin} is a separate engine with its own rules",
         )
-    if fact.value != "native":
+    if fact.value == "processor" and (alone := _left_alone(case, fact, says)) is not None:
+        return alone
+    if fact.value not in {"native", "processor"}:
         return Finding(
             verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log")
         )
@@ -85,6 +87,23 @@ def platform_unsupported(case: Case) -> Finding | None:
         or _board(case, fact)
         or _arm_host(case)
         or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+    )
+
+
+def _left_alone(case: Case, fact: Fact, says: str) -> Finding | None:
+    """An engine that leaves such a GPU alone and runs on the processor, unless one of the
+    variables that the fact names is set."""
+    wanted = fact.detail.get("env")
+    wanted = wanted if isinstance(wanted, dict) else {}
+    given = {k: str(v).strip().lower() for k, v in case.candidate.env.items()}
+    if any({"true": "1"}.get(given.get(k, ""), given.get(k)) == v for k, v in wanted.items()):
+        return None
+    ways = [f"{k}={v}" for k, v in wanted.items()]
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        says=f"{says}: it runs on the processor",
+        facts=[fact],
+        remedy=" or ".join([*ways, "llama.cpp with Vulkan or SYCL"]),
     )
 
 
@@ -157,6 +176,9 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
     listed = case.known.get("requires", "amd_gfx")
     if listed is None or not isinstance(listed.value, list) or gpu.gfx in listed.value:
         return None
+    if listed.detail.get("falls_back"):
+        chip = f"{gpu.gfx} ({gpu.name}) in {case.engine} {case.version or ''}: {listed.condition}"
+        return _left_alone(case, listed, chip)
     own = listed.detail.get("own_build")
     if isinstance(own, list) and gpu.gfx in own:
         return Finding(
