@@ -9,6 +9,7 @@ from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.contracts import on_pytorch
+from seatrial.gate.registry import class_names
 
 
 def _found(case: Case, subject: str) -> tuple[Fact, bool] | None:
@@ -229,13 +230,22 @@ _plain(
 @constraint(
     "structured_output_unenforced",
     asks="Is the schema enforced, or only accepted?",
-    needs="structured output, fact excludes structured_output+no_backend",
-    verdicts=("conditional",),
+    needs="structured output, class, fact excludes structured_output+no_backend",
+    verdicts=("infeasible", "conditional"),
     remedy="configure the grammar backend",
 )
 def structured_output_unenforced(case: Case) -> Finding | None:
     if not case.spec.requires.structured_output:
         return None
+    for name in class_names(case, case.architecture or ""):
+        if (broken := case.known.excludes(f"structured_output+{name}")) is not None:
+            return Finding(
+                verdict=Verdict.INFEASIBLE,
+                facts=[broken],
+                says=f"a schema with {name} in {case.engine} {case.version or ''}: "
+                f"{broken.condition}",
+                remedy=str(broken.detail.get("remedy")),
+            )
     fact = case.known.excludes("structured_output+no_backend")
     if fact is None or case.candidate.args.get("guided_decoding_backend"):
         return None

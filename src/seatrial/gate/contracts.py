@@ -171,6 +171,15 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
         return windowed
     if not case.spec.requires.prefix_cache:
         return None
+    images = case.known.excludes("prefix_cache+vision")
+    if images is not None and case.model is not None and case.model.vision:
+        return Finding(
+            verdict=Verdict.INFEASIBLE,
+            says=f"prefix reuse with an image model in {case.engine} {case.version or ''}: "
+            f"{images.condition}",
+            facts=[images],
+            remedy=str(images.detail.get("remedy")),
+        )
     fact = case.known.excludes("prefix_cache+recurrent")
     hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
     if fact is None or not hybrid:
@@ -482,14 +491,11 @@ def feature_missing_audio(case: Case) -> Finding | None:
     )
 
 
-_AS_POOLING = ("hf_overrides", "convert", "task", "runner")
-
-
 def _no_score_head(case: Case) -> Finding | None:
     """A reranker that was published as a generative class scores by the words yes and no: the
     engine has to be told to make a classifier of it."""
     fact = case.known.excludes("rerank+generative")
-    told = any(case.args.get(flag) for flag in _AS_POOLING)
+    told = case.args.get("hf_overrides")
     generative = (case.architecture or "").endswith("ForCausalLM")
     if fact is None or told or not generative or not asks_for(case, "rerank"):
         return None
@@ -514,8 +520,12 @@ def feature_missing_embeddings(case: Case) -> Finding | None:
         return None
     if (unset := _no_score_head(case)) is not None:
         return unset
-    fact = case.known.excludes("embeddings+generative")
-    if fact is not None and (case.architecture or "").endswith("ForCausalLM"):
+    fact = case.known.excludes("embeddings+unpooled")
+    made_for_it = case.loaded is None or case.loaded.embedding or case.form != "gguf"
+    if fact is None or made_for_it:
+        fact = case.known.excludes("embeddings+generative")
+        made_for_it = not (case.architecture or "").endswith("ForCausalLM")
+    if fact is not None and not made_for_it:
         return Finding(
             verdict=Verdict.INFEASIBLE,
             facts=[fact],

@@ -26,6 +26,25 @@ _STORED = {
 _NEED_CHECKPOINT = {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "squeezellm"}
 
 
+def slower_by_flag(case: Case) -> Finding | None:
+    """vLLM takes Marlin's kernels for AWQ and GPTQ checkpoints where the chip has them, unless the
+    flag names the plain method: it says so in one log line and computes with the slow ones."""
+    flag = (case.set.quantization or "").lower()
+    have = case.quant.method if case.quant and not case.in_flight else None
+    gpu = case.target.gpu
+    if flag not in {"awq", "gptq"} or have != flag or gpu is None or gpu.vendor != "nvidia":
+        return None
+    fact = case.known.excludes(f"method_flag+{flag}")
+    if fact is None or gpu.capability is None or gpu.capability < 80:
+        return None
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        facts=[fact],
+        says=f"--quantization {flag} in {case.engine} {case.version or ''}: {fact.condition}",
+        remedy="leave --quantization out: the checkpoint names its method",
+    )
+
+
 def flag_against_checkpoint(case: Case) -> Finding | None:
     """vLLM and SGLang compare --quantization with the checkpoint and refuse what differs."""
     flag = (case.set.quantization or "").lower()

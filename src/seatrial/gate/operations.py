@@ -76,6 +76,8 @@ def concurrency_default(case: Case) -> Finding | None:
         return None
     if case.engine == "ollama":
         return _ollama(case, count)
+    if case.engine == "llama.cpp":
+        return _llama_server(case, count)
     if case.engine == "transformers" and not case.candidate.args.get("continuous_batching"):
         return Finding(
             verdict=Verdict.CONDITIONAL,
@@ -109,6 +111,22 @@ def _one_at_a_time(case: Case, count: int) -> Finding | None:
         says=f"{count} at once: {', '.join(sorted(found))} in Ollama {case.version or ''}: "
         f"{fact.condition}",
         remedy="several servers behind a proxy, or llama-server, vLLM or SGLang",
+    )
+
+
+def _llama_server(case: Case, count: int) -> Finding | None:
+    """llama-server had one slot by default, and has four since it chooses their number itself."""
+    fact = case.known.get("default", "n_parallel")
+    slots = fact.value if fact and isinstance(fact.value, int) else None
+    if case.set.slots or fact is None or slots is None or slots >= count:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"slots": slots, "concurrency": count},
+        facts=[fact],
+        says=f"llama-server has {slots} slot(s) by default: of {count} requests at once "
+        f"{count - slots} wait(s)",
+        remedy=f"-np {count} and -c {count} x the longest request",
     )
 
 

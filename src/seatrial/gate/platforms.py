@@ -9,6 +9,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.method_flag import slower_by_flag
 from seatrial.hardware import all_gpus, driver_suffices, min_driver
 
 _CDNA_FP8 = {"gfx942", "gfx950"}
@@ -451,10 +452,12 @@ def _host_glibc(case: Case) -> int | None:
     "silent_fallback",
     asks="Could the format silently run on a slow path here?",
     needs="GPU, checkpoint's precision",
-    verdicts=("unknown",),
+    verdicts=("degraded", "unknown"),
     remedy="measure, and read the chosen kernel in the log",
 )
 def silent_fallback(case: Case) -> Finding | None:
+    if (slower := slower_by_flag(case)) is not None:
+        return slower
     gpu, quant = case.target.gpu, case.quant
     if (
         gpu is None

@@ -210,7 +210,7 @@ def _other(case: Case) -> Band:
     adapters = adapter_bytes(case)
     counted = case.engine == "vllm" and not case.set.eager and at_least(case, "0.21.0")
     graphs = int(1.5 * GIB) if counted else int(0.25 * GIB)
-    least = 0.4 if case.engine == "vllm" and case.tp * case.pp > 1 else 0.1
+    least = 0.4 if case.tp * case.pp > 1 else 0.1
     if case.engine == "vllm" and case.set.ep and case.set.dp > 1:  # experts over all copies: their
         best += int(1.5 * GIB)  # exchange buffers; 5 GiB less than computed without, between the
         graphs += int(4 * GIB)  # 48.66 and the 53.6 of vllm-project/recipes#12 (eight H20)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from seatrial.model import class_defaults
 from seatrial.model.bounded import Keys, damaged
 from seatrial.model.info import Shape
 from seatrial.model.parameters import GATED
@@ -24,12 +25,15 @@ def text_keys(keys: Keys) -> Keys:
     """The part that describes the language model; what it does not say is looked up above."""
     for _ in range(3):
         inner = keys.section(*_NESTED)
-        if inner is None or not any(k in inner for k in ("hidden_size", "text_config", "n_embd")):
+        if inner is None:
+            break
+        said = any(k in inner for k in ("hidden_size", "text_config", "n_embd"))
+        if not said and not class_defaults.known(inner):
             break
         top = {k: v for k, v in keys.values.items() if not isinstance(v, dict)}
         if (quant := keys.values.get("quantization_config")) is not None:
             top.setdefault("quantization_config", quant)
-        keys = Keys({**top, **{k: v for k, v in inner.values.items() if v is not None}}, keys.path)
+        keys = Keys({**top, **class_defaults.filled(inner)}, keys.path)
     return keys
 
 

@@ -121,6 +121,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "unseen-8-models.yaml",
         "unseen-9-models.yaml",
         "unseen-10-models.yaml",
+        "unseen-11-models.yaml",
         *sorted(f.name for f in DATA.glob("archetypes-*-models.yaml")),
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}

@@ -15,7 +15,7 @@ DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
 FILES = (
     "independent.yaml",
     "independent-2.yaml",
-    *(f"unseen-{n}.yaml" for n in (3, 4, 5, 6, 7, 8, 9, 10)),
+    *(f"unseen-{n}.yaml" for n in (3, 4, 5, 6, 7, 8, 9, 10, 11)),
 )
 CASES = {
     name: case for file in FILES for name, case in yaml.safe_load((DATA / file).read_text()).items()
