@@ -28,6 +28,8 @@ def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -
     if found is None:
         return None
     fact, holds = found
+    if holds and fact.value == "ended":
+        return None
     says = f"{both}: {fact.condition or fact.value}"
     if holds and (case.speculative or "") in fact.detail.get("but", []):
         return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
@@ -50,8 +52,16 @@ def _judge(case: Case, subject: str, both: str, remedy: str, live: str | None) -
 _SHOWN = ("ignored", "fails")
 
 
+def _radix_is_on(case: Case) -> bool:
+    """SGLang keeps its prefix cache unless a flag ends it: beside adapters it was refused."""
+    return case.engine == "sglang" and case.args.get("disable_radix_cache") is not True
+
+
 def _by_flag_only(case: Case, subject: str) -> bool:
-    """Whether speculation stands in the flags alone: nobody asks for it, leaving it out mends."""
+    """Whether speculation or the prefix cache stands in the flags alone: nobody asks for it,
+    leaving it out mends."""
+    if subject == "lora+prefix_cache":
+        return not case.spec.requires.prefix_cache
     return "speculative" in subject and not case.spec.requires.speculative
 
 
@@ -202,7 +212,9 @@ _plain(
     "lora+prefix_cache",
     "Prefix reuse together with LoRA?",
     "switch one of the two off",
-    lambda c: c.spec.requires.prefix_cache and (c.spec.requires.lora or c.set.lora),
+    lambda c: (
+        (c.spec.requires.prefix_cache or _radix_is_on(c)) and (c.spec.requires.lora or c.set.lora)
+    ),
 )
 _plain(
     "feature_conflict_pd_backend",

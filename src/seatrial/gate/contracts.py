@@ -356,28 +356,32 @@ _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 
 def _allowed(case: Case, rank: int) -> int:
     """The smallest value of this version's list that holds the rank."""
+    return next((r for r in _values(case) if r >= rank), rank)
+
+
+def _values(case: Case) -> tuple[int, ...]:
     listed = case.known.value("lora_limit", "max_lora_rank:values")
-    ranks = listed if isinstance(listed, list) else _RANKS
-    return next((r for r in ranks if r >= rank), rank)
+    return tuple(listed) if isinstance(listed, list) else _RANKS
 
 
 def _refused_rank(case: Case, rank: int) -> Finding | None:
     """vLLM takes only listed ranks: above the highest nothing serves the adapter."""
     fact = case.known.get("lora_limit", "max_lora_rank:values")
-    if fact is None or not isinstance(fact.value, list) or not fact.value:
+    if case.engine != "vllm":
         return None
-    stated, highest = case.set.lora_rank, max(fact.value)
-    if rank > highest:
+    listed = _values(case)
+    stated, highest = case.set.lora_rank, max(listed)
+    if rank > highest and fact is not None:
         verdict, remedy = Verdict.INFEASIBLE, "a later version, an adapter of lower rank, or merged"
-    elif stated is not None and stated not in fact.value:
+    elif stated is not None and stated not in {1, *listed}:
         verdict, remedy = Verdict.CONDITIONAL, f"--max-lora-rank {_allowed(case, rank)}"
     else:
         return None
-    values = ", ".join(map(str, fact.value))
+    values = ", ".join(map(str, listed))
     return Finding(
         verdict=verdict,
         numbers={"rank": rank, "highest": highest},
-        facts=[fact],
+        facts=[fact] if fact else [],
         says=f"rank {rank}, max_lora_rank {stated or 'not set'}: {case.engine} "
         f"{case.version or ''} takes one of {values}",
         remedy=remedy,

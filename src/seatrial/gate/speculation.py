@@ -27,6 +27,8 @@ def feature_missing_speculative(case: Case) -> Finding | None:
         return None
     if (radix := _recurrent_prefix(case)) is not None:
         return radix
+    if (refused := _refused(case)) is not None:
+        return refused
     listed = _methods_listed(case)
     asked = _SAME.get(case.speculative, case.speculative)
     if listed is None or asked not in _METHODS:
@@ -45,6 +47,31 @@ def feature_missing_speculative(case: Case) -> Finding | None:
         remedy="one of these methods, or a version that has it",
         probe=None if sure else case.probe("boot_log"),
     )
+
+
+def _refused(case: Case) -> Finding | None:
+    """What a release's speculation refuses although it lists the method: a whole draft model, a
+    processor without a GPU, a head on more than one device, drafts beside a decode-side cache."""
+    args = case.args
+    cut = case.tp > 1 and str(args.get("speculative_draft_tensor_parallel_size")) != "1"
+    here = {
+        "speculative+draft_model": case.speculative in {"draft_model", "draft"},
+        "speculative+cpu": case.target.on_cpu,
+        "speculative+eagle_tp": case.speculative == "eagle" and cut,
+        "speculative+decode_radix": args.get("disaggregation_decode_enable_radix_cache") is True,
+    }
+    for subject, holds in here.items():
+        fact = case.known.excludes(subject) if holds else None
+        if fact is None:
+            continue
+        flag = fact.detail.get("flag")
+        return Finding(
+            verdict=Verdict.CONDITIONAL if flag else Verdict.INFEASIBLE,
+            facts=[fact],
+            says=f"{case.speculative} in {case.engine} {case.version or ''}: {fact.condition}",
+            remedy=str(flag or fact.detail.get("remedy")),
+        )
+    return None
 
 
 def _recurrent_prefix(case: Case) -> Finding | None:
