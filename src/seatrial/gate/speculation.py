@@ -51,14 +51,13 @@ def feature_missing_speculative(case: Case) -> Finding | None:
 
 def _refused(case: Case) -> Finding | None:
     """What a release's speculation refuses although it lists the method: a whole draft model, a
-    processor without a GPU, a head on more than one device, drafts beside a decode-side cache."""
+    host without a GPU, a head on more than one device."""
     args = case.args
     cut = case.tp > 1 and str(args.get("speculative_draft_tensor_parallel_size")) != "1"
     here = {
         "speculative+draft_model": case.speculative in {"draft_model", "draft"},
         "speculative+cpu": case.target.on_cpu,
         "speculative+eagle_tp": case.speculative == "eagle" and cut,
-        "speculative+decode_radix": args.get("disaggregation_decode_enable_radix_cache") is True,
     }
     for subject, holds in here.items():
         fact = case.known.excludes(subject) if holds else None

@@ -32,14 +32,16 @@ export function yaml(v) {
   return lines.join("\n") + "\n";
 }
 
+const filled = (values) => ({ values, text: yaml(values) });
+
 export function New() {
-  const [values, setValues] = useState(Object.fromEntries(FIELDS.map(([key, , start]) => [key, start])));
-  const [text, setText] = useState(yaml(values));
+  // One state: a start right after the last key must send the text of these values.
+  const [{ values, text }, setForm] = useState(() => filled(Object.fromEntries(FIELDS.map(([key, , start]) => [key, start]))));
   const [found, setFound] = useState(null);
   const [error, setError] = useState(null);
   const [known, , again] = useDocument("/new.json");
-  const set = (key, value) => setValues((old) => ({ ...old, [key]: value }));
-  useEffect(() => setText(yaml(values)), [values]);
+  const set = (key, value) => setForm((old) => filled({ ...old.values, [key]: value }));
+  const setText = (own) => setForm((old) => ({ ...old, text: own }));
   useEffect(() => {
     let current = true;
     const later = setTimeout(() => {
