@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding
+from seatrial.gate.constraint import Finding, by_fact
 
 
 def over_vocabulary(case: Case) -> Finding | None:
@@ -35,10 +35,5 @@ def gated_query(case: Case) -> Finding | None:
     gated = case.model is not None and "gated-attention" in case.model.traits
     if fact is None or not gated or case.architecture in fact.detail.get("but", []):
         return None
-    return Finding(
-        verdict=Verdict.INFEASIBLE,
-        facts=[fact],
-        says=f"adapters on {case.architecture} in {case.engine} {case.version or ''}: "
-        f"{fact.condition}",
-        remedy=str(fact.detail.get("remedy") or "merge the adapters into the weights, or vLLM"),
-    )
+    merge = "merge the adapters into the weights, or vLLM"
+    return by_fact(case, fact, f"adapters on {case.architecture}", remedy=merge)

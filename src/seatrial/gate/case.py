@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from seatrial.facts import Fact
 from seatrial.gate.candidate import candidate_id
 from seatrial.gate.flags import TP_FLAGS, Settings, settings
 from seatrial.gate.knowledge import Knowledge
@@ -102,6 +103,17 @@ class Case:
     def args(self) -> dict[str, Any]:
         """The candidate's flags as written, with underscores."""
         return {k.replace("-", "_"): v for k, v in self.candidate.args.items()}
+
+    def variable_lifts(self, fact: Fact) -> tuple[bool, str | None]:
+        """Whether the environment has one of the variables of ``detail.env``, each of which is
+        enough against what the fact says, and how they are written; null if it names none."""
+        wanted = fact.detail.get("env")
+        if not isinstance(wanted, dict) or not wanted:
+            return False, None
+        given = {k: str(v).strip().lower() for k, v in self.candidate.env.items()}
+        same = {"false": "0", "true": "1"}
+        set_so = any(same.get(given.get(k, ""), given.get(k)) == str(v) for k, v in wanted.items())
+        return set_so, " or ".join(f"{k}={v}" for k, v in wanted.items())
 
     @cached_property
     def set(self) -> Settings:

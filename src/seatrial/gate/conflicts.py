@@ -7,7 +7,7 @@ from collections.abc import Callable
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.contracts import on_pytorch
 from seatrial.gate.registry import class_names
 
@@ -137,13 +137,7 @@ def feature_conflict_reasoning_structured(case: Case) -> Finding | None:
         return None
     refused = case.known.excludes("structured_output+reasoning")
     if refused is not None and refused.value == "refuses":
-        return Finding(
-            verdict=Verdict.INFEASIBLE,
-            facts=[refused],
-            says=f"JSON schema and thinking in {case.engine} {case.version or ''}: "
-            f"{refused.condition}",
-            remedy=str(refused.detail.get("remedy")),
-        )
+        return by_fact(case, refused, "JSON schema and thinking")
     found = _found(case, "structured_output+reasoning_without_parser")
     parser = case.set.reasoning_parser or (
         asked.reasoning_parser if isinstance(asked.reasoning_parser, str) else None
@@ -251,13 +245,7 @@ def structured_output_unenforced(case: Case) -> Finding | None:
         return None
     for name in class_names(case, case.architecture or ""):
         if (broken := case.known.excludes(f"structured_output+{name}")) is not None:
-            return Finding(
-                verdict=Verdict.INFEASIBLE,
-                facts=[broken],
-                says=f"a schema with {name} in {case.engine} {case.version or ''}: "
-                f"{broken.condition}",
-                remedy=str(broken.detail.get("remedy")),
-            )
+            return by_fact(case, broken, f"a schema with {name}")
     fact = case.known.excludes("structured_output+no_backend")
     if fact is None or case.candidate.args.get("guided_decoding_backend"):
         return None

@@ -78,6 +78,27 @@ def ok(says: str, **numbers: Number) -> Finding:
     return Finding(verdict=Verdict.FEASIBLE, says=says, numbers=numbers)
 
 
+def by_fact(
+    case: Case,
+    fact: Fact,
+    what: str,
+    *,
+    verdict: Verdict = Verdict.INFEASIBLE,
+    remedy: str = "another version, or another engine",
+) -> Finding:
+    """What a fact says of ``what`` in this engine at this version.
+
+    Args:
+        remedy: where the fact itself names none.
+    """
+    return Finding(
+        verdict=verdict,
+        says=f"{what} in {case.engine} {case.version or ''}: {fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or remedy),
+    )
+
+
 def findings(entry: Constraint, case: Case) -> list[Reason]:
     """Apply one entry to one case."""
     found = entry.rule(case)

@@ -13,7 +13,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.adapters import gated_query, over_vocabulary
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.dialects import asks_for
 from seatrial.gate.kernels import flag_lifts, on_other_backend
 from seatrial.gate.topology import class_support
@@ -173,13 +173,7 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
         return None
     images = case.known.excludes("prefix_cache+vision")
     if images is not None and case.model is not None and case.model.vision:
-        return Finding(
-            verdict=Verdict.INFEASIBLE,
-            says=f"prefix reuse with an image model in {case.engine} {case.version or ''}: "
-            f"{images.condition}",
-            facts=[images],
-            remedy=str(images.detail.get("remedy")),
-        )
+        return by_fact(case, images, "prefix reuse with an image model")
     fact = case.known.excludes("prefix_cache+recurrent")
     hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
     if fact is None or not hybrid:
@@ -436,21 +430,10 @@ def feature_missing_vision(case: Case) -> Finding | None:
         return judge(case, "vision", "images")
     split = case.known.excludes("split_projector")
     if split is not None and case.architecture in split.detail.get("architectures", []):
-        return Finding(
-            verdict=Verdict.INFEASIBLE,
-            facts=[split],
-            says=f"images with {case.architecture} in {case.engine} {case.version or ''}: "
-            f"{split.condition}",
-            remedy=str(split.detail.get("remedy")),
-        )
+        return by_fact(case, split, f"images with {case.architecture}")
     text_only = case.known.excludes("gguf+vision")
     if model is not None and model.format == "gguf" and text_only is not None:
-        return Finding(
-            verdict=Verdict.INFEASIBLE,
-            facts=[text_only],
-            says=f"images in {case.engine} {case.version or ''}: {text_only.condition}",
-            remedy=str(text_only.detail.get("remedy")),
-        )
+        return by_fact(case, text_only, "images")
     named = any(case.args.get(flag) for flag in _PROJECTOR)
     if model is not None and model.format == "gguf" and model.projector is None and not named:
         return Finding(
@@ -503,13 +486,7 @@ def _no_score_head(case: Case) -> Finding | None:
     generative = (case.architecture or "").endswith("ForCausalLM")
     if fact is None or told or not generative or not asks_for(case, "rerank"):
         return None
-    return Finding(
-        verdict=Verdict.CONDITIONAL,
-        facts=[fact],
-        says=f"scores of {case.architecture} in {case.engine} {case.version or ''}: "
-        f"{fact.condition}",
-        remedy=str(fact.detail.get("remedy")),
-    )
+    return by_fact(case, fact, f"scores of {case.architecture}", verdict=Verdict.CONDITIONAL)
 
 
 @constraint(
@@ -530,13 +507,8 @@ def feature_missing_embeddings(case: Case) -> Finding | None:
         fact = case.known.excludes("embeddings+generative")
         made_for_it = not (case.architecture or "").endswith("ForCausalLM")
     if fact is not None and not made_for_it:
-        return Finding(
-            verdict=Verdict.INFEASIBLE,
-            facts=[fact],
-            says=f"embeddings of {case.architecture} in {case.engine} {case.version or ''}: "
-            f"{fact.condition}",
-            remedy=str(fact.detail.get("remedy") or _INSTEAD["embeddings"]),
-        )
+        what = f"embeddings of {case.architecture}"
+        return by_fact(case, fact, what, remedy=_INSTEAD["embeddings"])
     found = judge(case, "embeddings", "embeddings")
     encodes = case.loaded is not None and case.loaded.encoder_only
     return found if not encodes or found.verdict is not Verdict.CONDITIONAL else None

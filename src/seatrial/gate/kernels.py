@@ -14,7 +14,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.attention import without_backend
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.tiles import off_integer_tiles, off_the_tiles
 
 _CT = {
@@ -168,13 +168,8 @@ def _no_gated_delta(case: Case) -> Finding | None:
     fact = case.known.excludes(f"gated-delta+{case.target.vendor}")
     if fact is None or case.architecture not in fact.detail.get("classes", []):
         return None
-    return Finding(
-        verdict=Verdict.INFEASIBLE,
-        says=f"{case.architecture} on {case.target.gpu_name} in {case.engine} "
-        f"{case.version or ''}: {fact.condition}",
-        facts=[fact],
-        remedy=str(fact.detail.get("remedy") or "another engine"),
-    )
+    what = f"{case.architecture} on {case.target.gpu_name}"
+    return by_fact(case, fact, what, remedy="another engine")
 
 
 _TORCH = re.compile(r"(?:==|~=|<|<=)\s*(\d+)\.(\d+)(\.0)?")
@@ -265,20 +260,9 @@ def flag_lifts(case: Case, fact: Fact) -> tuple[bool, str | None]:
     return set_so, words
 
 
-def _variable_lifts(case: Case, fact: Fact) -> tuple[bool, str | None]:
-    """The same for environment variables, each of which is enough: ``detail.env``."""
-    wanted = fact.detail.get("env")
-    if not isinstance(wanted, dict) or not wanted:
-        return False, None
-    given = {k: str(v).strip().lower() for k, v in case.candidate.env.items()}
-    same = {"false": "0", "true": "1"}
-    set_so = any(same.get(given.get(k, ""), given.get(k)) == str(v) for k, v in wanted.items())
-    return set_so, " or ".join(f"{k}={v}" for k, v in wanted.items())
-
-
 def _excluded(case: Case, fact: Fact, holds: bool, capability: int) -> Finding:
     lifted, flag = flag_lifts(case, fact)
-    set_so, variable = _variable_lifts(case, fact)
+    set_so, variable = case.variable_lifts(fact)
     if holds and (flag or variable):
         ways = " or ".join(w for w in (flag, variable) if w)
         return Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding
+from seatrial.gate.constraint import Finding, by_fact
 
 _STORED = {
     "awq": {"awq", "awq_marlin", "moe_wna16", "ipex", "cpu_awq", "auto_awq"},
@@ -23,6 +23,7 @@ _STORED = {
     "compressed-tensors": {"compressed-tensors", "compressed_tensors", "w8a8_int8", "w8a8_fp8"},
 }
 """Which values of --quantization vLLM and SGLang take for a checkpoint that names its method."""
+_LEAVE_OUT = "leave --quantization out: the checkpoint names its method"
 _NEED_CHECKPOINT = {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "squeezellm"}
 
 
@@ -37,12 +38,8 @@ def slower_by_flag(case: Case) -> Finding | None:
     fact = case.known.excludes(f"method_flag+{flag}")
     if fact is None or gpu.capability is None or gpu.capability < 80:
         return None
-    return Finding(
-        verdict=Verdict.DEGRADED,
-        facts=[fact],
-        says=f"--quantization {flag} in {case.engine} {case.version or ''}: {fact.condition}",
-        remedy="leave --quantization out: the checkpoint names its method",
-    )
+    what = f"--quantization {flag}"
+    return by_fact(case, fact, what, verdict=Verdict.DEGRADED, remedy=_LEAVE_OUT)
 
 
 def flag_against_checkpoint(case: Case) -> Finding | None:
@@ -61,7 +58,7 @@ def flag_against_checkpoint(case: Case) -> Finding | None:
     return Finding(
         verdict=Verdict.CONDITIONAL,
         says=says,
-        remedy="leave --quantization out: the checkpoint names its method"
+        remedy=_LEAVE_OUT
         if have
         else f"leave --quantization out, or a {flag.partition('_')[0].upper()} checkpoint",
     )

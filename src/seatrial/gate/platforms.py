@@ -94,17 +94,15 @@ def platform_unsupported(case: Case) -> Finding | None:
 def _left_alone(case: Case, fact: Fact, says: str) -> Finding | None:
     """An engine that leaves such a GPU alone and runs on the processor, unless one of the
     variables that the fact names is set."""
-    wanted = fact.detail.get("env")
-    wanted = wanted if isinstance(wanted, dict) else {}
-    given = {k: str(v).strip().lower() for k, v in case.candidate.env.items()}
-    if any({"true": "1"}.get(given.get(k, ""), given.get(k)) == v for k, v in wanted.items()):
+    set_so, ways = case.variable_lifts(fact)
+    if set_so:
         return None
-    ways = [f"{k}={v}" for k, v in wanted.items()]
+    elsewhere = "llama.cpp with Vulkan or SYCL"
     return Finding(
         verdict=Verdict.DEGRADED,
         says=f"{says}: it runs on the processor",
         facts=[fact],
-        remedy=" or ".join([*ways, "llama.cpp with Vulkan or SYCL"]),
+        remedy=f"{ways} or {elsewhere}" if ways else elsewhere,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.kernels import flag_lifts, kind, method_subjects, on_other_backend
 from seatrial.gate.method_flag import flag_against_checkpoint
 from seatrial.gate.tiles import native_from, off_the_tiles
@@ -117,13 +117,8 @@ def _no_expert_method(case: Case) -> Finding | None:
     fact = case.known.excludes(f"{quant.method}:{quant.scheme}_moe")
     if fact is None or fact.value != "refuses" or case.architecture in fact.detail.get("but", []):
         return None
-    return Finding(
-        verdict=Verdict.INFEASIBLE,
-        says=f"{quant.method} {quant.scheme} has no method for routed experts in {case.engine} "
-        f"{case.version or ''}: {fact.condition}",
-        facts=[fact],
-        remedy=str(fact.detail.get("remedy") or f"{case.engine} {fact.until} or later"),
-    )
+    what = f"{quant.method} {quant.scheme} has no method for routed experts"
+    return by_fact(case, fact, what, remedy=f"{case.engine} {fact.until} or later")
 
 
 def _refused_form(case: Case) -> Finding | None:

@@ -11,7 +11,7 @@ import re
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.contracts import judge
 
 
@@ -64,11 +64,9 @@ def _refused(case: Case) -> Finding | None:
         if fact is None:
             continue
         flag = fact.detail.get("flag")
-        return Finding(
-            verdict=Verdict.CONDITIONAL if flag else Verdict.INFEASIBLE,
-            facts=[fact],
-            says=f"{case.speculative} in {case.engine} {case.version or ''}: {fact.condition}",
-            remedy=str(flag or fact.detail.get("remedy")),
+        verdict = Verdict.CONDITIONAL if flag else Verdict.INFEASIBLE
+        return by_fact(
+            case, fact, str(case.speculative), verdict=verdict, remedy=flag or "no drafts"
         )
     return None
 
