@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from seatrial.model.bounded import Keys
 
-_LLAMA = {
+_LLAMA: dict[str, object] = {
     "hidden_size": 4096,
     "intermediate_size": 11008,
     "num_hidden_layers": 32,
@@ -17,13 +17,13 @@ _LLAMA = {
     "vocab_size": 32000,
     "max_position_embeddings": 2048,
 }
-_MISTRAL = {
+_MISTRAL: dict[str, object] = {
     **_LLAMA,
     "intermediate_size": 14336,
     "num_key_value_heads": 8,
     "max_position_embeddings": 131072,
 }
-_GEMMA3 = {
+_GEMMA3: dict[str, object] = {
     "hidden_size": 2304,
     "intermediate_size": 9216,
     "num_hidden_layers": 26,
@@ -34,16 +34,13 @@ _GEMMA3 = {
     "max_position_embeddings": 131072,
     "sliding_window": 4096,
 }
-_CLASSES = {"llama": _LLAMA, "mistral": _MISTRAL, "gemma3_text": _GEMMA3}
+_CLASSES: dict[str, dict[str, object]] = {
+    "llama": _LLAMA,
+    "mistral": _MISTRAL,
+    "gemma3_text": _GEMMA3,
+}
 
 
-def known(part: Keys) -> bool:
-    """Whether the class that this part names has defaults here."""
-    return (part.text("model_type") or "") in _CLASSES
-
-
-def filled(part: Keys) -> dict[str, object]:
-    """The values of ``part`` with its class's defaults beneath; what is written stays."""
-    defaults = _CLASSES.get(part.text("model_type") or "", {})
-    written = {k: v for k, v in part.values.items() if v is not None}
-    return {**defaults, **written}
+def of(part: Keys) -> dict[str, object]:
+    """What the class that this part names has where nobody says otherwise; empty if not known."""
+    return _CLASSES.get(part.text("model_type") or "", {})

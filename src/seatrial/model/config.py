@@ -22,18 +22,20 @@ MAX_DIM = 1 << 24
 
 
 def text_keys(keys: Keys) -> Keys:
-    """The part that describes the language model; what it does not say is looked up above."""
+    """The part that describes the language model; what it does not say is looked up above, and
+    what nobody says is the default of its class."""
     for _ in range(3):
         inner = keys.section(*_NESTED)
         if inner is None:
             break
-        said = any(k in inner for k in ("hidden_size", "text_config", "n_embd"))
-        if not said and not class_defaults.known(inner):
+        defaults = class_defaults.of(inner)
+        if not defaults and not any(k in inner for k in ("hidden_size", "text_config", "n_embd")):
             break
         top = {k: v for k, v in keys.values.items() if not isinstance(v, dict)}
         if (quant := keys.values.get("quantization_config")) is not None:
             top.setdefault("quantization_config", quant)
-        keys = Keys({**top, **class_defaults.filled(inner)}, keys.path)
+        written = {k: v for k, v in inner.values.items() if v is not None}
+        keys = Keys({**defaults, **top, **written}, keys.path)
     return keys
 
 

@@ -46,6 +46,17 @@ def test_llava_names_none_of_its_dimensions(tmp_path: Path) -> None:
     assert shape.max_positions == 4096
 
 
+def test_what_the_outer_part_says_stands_above_the_class(tmp_path: Path) -> None:
+    config = {
+        "architectures": ["LlavaForConditionalGeneration"],
+        "model_type": "llava",
+        "vocab_size": 32064,
+        "text_config": {"model_type": "llama", "max_position_embeddings": 4096},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert read(tmp_path).shape.vocabulary == 32064
+
+
 @pytest.mark.parametrize("kind", ["someones_own", ""])
 def test_a_class_without_a_row_gets_no_guess(tmp_path: Path, kind: str) -> None:
     text = {"model_type": kind, "vocab_size": 32064}
