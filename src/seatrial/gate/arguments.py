@@ -11,12 +11,12 @@ import difflib
 from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
-from seatrial.facts import Fact
 from seatrial.facts import version as order
 from seatrial.facts.shortened import ARGPARSE, plain, short_for
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.flags import COUNTS
+from seatrial.gate.knowledge import spellings
 
 _NOT_OF_THE_COMMAND_LINE = ("extra.", "overrides.")
 """Prefixes of settings that TensorRT-LLM and MLC-LLM take in a file or in one option."""
@@ -65,7 +65,7 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
     if not case.known.exact or not case.known.complete("flag"):
         yield from _of_another_engine(case)
         return
-    names = _names(case.known.all("flag"))
+    names = spellings(case.known.all("flag"))
     for flag in case.candidate.args:
         name = plain(flag).lower()
         if flag.startswith(_NOT_OF_THE_COMMAND_LINE) or name in names:
@@ -87,14 +87,14 @@ def _of_another_engine(case: Case) -> Iterator[Finding]:
     """This version's flags were not read: one that no version read of this engine has, and another
     engine does, was written for that one."""
     unseen: list[str] = []
-    own = _names(case.known.read("flag"))
+    own = case.known.flags_read()
     for flag in case.candidate.args if own else ():
         name = plain(flag).lower()
         spelt = {name, name.removeprefix("no_"), f"ollama_{name}"}
         prefix = case.engine in ARGPARSE and short_for(name, own)
         if not (flag.startswith(_NOT_OF_THE_COMMAND_LINE) or spelt & own or prefix):
             unseen.append(flag)
-    others = _names(case.known.read("flag", of_others=True)) if unseen else set()
+    others = case.known.flags_read(of_others=True) if unseen else frozenset()
     for flag in unseen:
         if plain(flag).lower() in others and plain(flag).lower() not in _COMMON:
             yield Finding(
@@ -103,11 +103,6 @@ def _of_another_engine(case: Case) -> Iterator[Finding]:
                 "has it, the start would be refused",
                 remedy="leave it out",
             )
-
-
-def _names(flags: list[Fact]) -> set[str]:
-    """Every spelling, with underscores."""
-    return {plain(n).lower() for f in flags for n in (f.subject, *f.detail.get("aliases", []))}
 
 
 def _senseless_counts(case: Case) -> Iterator[Finding]:

@@ -71,7 +71,7 @@ _EVERYWHERE = {"openai.chat", "openai.models"}
     "api_missing",
     asks="Does the server answer the required API?",
     needs="requires.api, fact route",
-    verdicts=("infeasible", "unknown"),
+    verdicts=("infeasible", "conditional", "unknown"),
     remedy="another engine, or a gateway in front",
 )
 def api_missing(case: Case) -> list[Finding]:

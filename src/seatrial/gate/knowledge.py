@@ -8,17 +8,26 @@ known". A fact that is past its expiry still speaks, and what it decides is mark
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Any
 
 from seatrial.facts import Fact, FactSet, FactStore
 from seatrial.facts import version as order
+from seatrial.facts.shortened import plain
+
+
+def spellings(flags: Iterable[Fact]) -> frozenset[str]:
+    """Every spelling of these flags, in lower case and with underscores."""
+    return frozenset(
+        plain(n).lower() for f in flags for n in (f.subject, *f.detail.get("aliases", []))
+    )
 
 
 @lru_cache(maxsize=64)
-def _ever_read(store: FactStore, engine: str, predicate: str) -> tuple[Fact, ...]:
+def _flags_ever_read(store: FactStore, engine: str) -> frozenset[str]:
     sets = (store.engine(engine, version) for version in store.versions(engine))
-    return tuple(fact for s in sets if s.knows(predicate) for fact in s.all(predicate))
+    return spellings(fact for s in sets if s.knows("flag") for fact in s.all("flag"))
 
 
 class Knowledge:
@@ -170,11 +179,11 @@ class Knowledge:
         """Every hand-entered fact of this predicate, for whichever versions it holds."""
         return self._store.documented(self.engine, predicate)
 
-    def read(self, predicate: str, *, of_others: bool = False) -> list[Fact]:
-        """Every fact of this predicate in whichever version of this engine was read, or of the
-        other engines; only versions whose table is whole count."""
+    def flags_read(self, *, of_others: bool = False) -> frozenset[str]:
+        """Every flag of whichever version of this engine was read, or of the other engines; only
+        versions whose table is whole count."""
         engines = [e for e in self._store.engines() if (e != self.engine) == of_others]
-        return [fact for e in engines for fact in _ever_read(self._store, e, predicate)]
+        return frozenset().union(*(_flags_ever_read(self._store, e) for e in engines))
 
     def latest(self, predicate: str) -> list[Fact]:
         """Facts as of the engine's last version, whichever version is judged: what is said of a
