@@ -39,6 +39,19 @@ def test_a_missing_trace(seatrial: Run, tmp_path: Path, small_workload: Path) ->
     assert "gone.csv" in err
 
 
+def test_a_workload_without_traffic_leaves_no_trial_behind(
+    seatrial: Run, tmp_path: Path, small_workload: Path
+) -> None:
+    text = small_workload.read_text()
+    traffic = text[text.index("traffic:") : text.index("slo:")]
+    small_workload.write_text(text.replace(traffic, ""))
+    code, err = _run(seatrial("run", small_workload))
+    assert code == 2
+    assert _says_everything(err)
+    assert "nothing was written" in err
+    assert not (tmp_path / "trials").exists()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [

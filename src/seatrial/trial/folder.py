@@ -2,7 +2,8 @@
 
 One run at a time: the lock is the kernel's (``flock``), so that it vanishes with its holder, also
 after ``kill -9``. The workload file is copied in first; a folder that holds a trial of another
-workload is refused, never mixed.
+workload is refused, never mixed. A run that ends before it made anything of a trial leaves nothing
+behind, so that "nothing was written" is true and the mended workload file can be run at once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from seatrial.core.ids import sha256_bytes
 from seatrial.store.atomic import disk_errors, remove_leftovers, write_bytes
 
 WORKLOAD = "workload.yaml"
+EVENTS = "events.jsonl"
+LOCK = ".lock"
 PARTS = ("cells", "predictions", "quality", "probes", "lifecycle", "families", "tuning")
 
 
@@ -26,6 +29,7 @@ class TrialFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._own: set[str] = set()  # what whoever holds the folder brought, and a trial is not
 
     def file(self, name: str) -> Path:
         """A file at the top of the trial."""
@@ -58,7 +62,7 @@ class TrialFolder:
                 remedy="give another folder with --out, or move this one away",
             )
         if not own.exists():
-            if self.path.is_dir() and any(p.name != ".lock" for p in self.path.iterdir()):
+            if self.path.is_dir() and any(p.name != LOCK for p in self.path.iterdir()):
                 raise UsageError(
                     "this folder is not empty and is no trial",
                     where=str(self.path),
@@ -66,6 +70,7 @@ class TrialFolder:
                     remedy="give a new or empty folder with --out",
                 )
             write_bytes(own, raw)
+            self._own.add(WORKLOAD)
 
     def sweep(self) -> list[Path]:
         """Remove what a killed run left half-written; returns what was removed."""
@@ -78,14 +83,16 @@ class TrialFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for this process.
+        """Hold the folder for this process; it vanishes again if nothing of a trial was made in it.
 
         Raises:
             PrerequisiteError: another run holds it.
         """
+        made = [place for place in (self.path, *self.path.parents) if not place.exists()]
+        self._own = {name for name in (LOCK, EVENTS) if not self.file(name).exists()}
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        with self.file(".lock").open("a+") as lock:
+        with self.file(LOCK).open("a+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -101,4 +108,20 @@ class TrialFolder:
             lock.truncate()
             lock.write(str(os.getpid()))
             lock.flush()
-            yield
+            try:
+                yield
+            finally:
+                self._withdraw(made)
+
+    def _withdraw(self, made: list[Path]) -> None:
+        """Take back what this holder brought, unless anything else is there."""
+        found = list(self.path.iterdir()) if self.path.is_dir() else []
+        if not {path.name for path in found} <= self._own:
+            return
+        for path in found:
+            path.unlink()
+        for place in made:
+            try:
+                place.rmdir()
+            except OSError:  # somebody else's trial lies beside it by now
+                return

@@ -44,7 +44,7 @@ from seatrial.trial.candidate import (
 )
 from seatrial.trial.check import check_quality
 from seatrial.trial.events import EventLog
-from seatrial.trial.folder import TrialFolder
+from seatrial.trial.folder import EVENTS, TrialFolder
 from seatrial.trial.foretell import foretell
 from seatrial.trial.frozen import freeze
 from seatrial.trial.manifest import write_manifest
@@ -89,7 +89,7 @@ def run(
     folder = TrialFolder(out or Path("trials") / loaded.spec.name)
     with folder.locked():
         folder.adopt(loaded.raw)
-        log = EventLog(folder.file("events.jsonl"), progress or Silent())
+        log = EventLog(folder.file(EVENTS), progress or Silent())
         try:
             for left in folder.sweep():
                 log.step("resume", f"removed what a killed run left half-written: {left.name}")

@@ -56,6 +56,29 @@ def test_a_second_run_is_refused_while_the_first_lives_and_not_after_its_death(
         pass
 
 
+def test_a_holder_that_made_nothing_of_a_trial_leaves_nothing(tmp_path: Path) -> None:
+    folder = TrialFolder(tmp_path / "trials" / "t")
+    with pytest.raises(UsageError, match="no traffic"), folder.locked():
+        folder.adopt(b"name: a")
+        folder.file("events.jsonl").write_text("{}")
+        raise UsageError("no traffic", where="w.yaml", remedy="name one")
+    assert list(tmp_path.iterdir()) == []
+    with folder.locked():
+        folder.adopt(b"name: b, mended")
+        folder.file("fingerprint.json").write_text("{}")
+    assert folder.file("workload.yaml").read_bytes() == b"name: b, mended"
+
+
+def test_what_was_there_before_stays(tmp_path: Path) -> None:
+    own = tmp_path / "workload.yaml"
+    own.write_bytes(b"name: a")
+    with pytest.raises(UsageError), TrialFolder(tmp_path).locked():
+        TrialFolder(tmp_path).adopt(b"name: b")
+    with TrialFolder(tmp_path).locked():
+        TrialFolder(tmp_path).adopt(b"name: a")
+    assert own.read_bytes() == b"name: a"
+
+
 def test_only_finished_cells_are_counted(tmp_path: Path) -> None:
     folder = TrialFolder(tmp_path)
     folder.cell("a", 0).mkdir(parents=True)
