@@ -369,7 +369,7 @@ def _less_cache(case: Case, found: Pool, need: Band) -> str:
 
 
 _CHUNKED_FROM = 32768
-"""Above this length vLLM 0.5.4 to 0.7 split prompts by default (vllm-project/vllm#6666,
+"""Above this length vLLM 0.5.3 to 0.7 split prompts by default (vllm-project/vllm#6666,
 arg_utils.py): not profiled whole."""
 
 
@@ -389,7 +389,7 @@ def _default_length(case: Case, found: Pool) -> Finding | None:
     if not at_least(case, "0.8.0"):
         # A prompt of that length is profiled whole, and the best estimate is too high there: 229
         # blocks of 16 tokens were left of a 13B on 32 GB, it says 261 (vllm-project/vllm#2418)
-        piece = min(longest, _CHUNKED_FROM) if at_least(case, "0.5.4") else longest
+        piece = min(longest, _CHUNKED_FROM) if at_least(case, "0.5.3") else longest
         whole = pool(case.with_args(max_model_len=piece)) or found
         sure = whole.room.lower
     if need.lower <= sure:

@@ -1,7 +1,8 @@
 """GGUF tensor types: id, name, elements per block, bytes per block.
 
 Numbers from ggml/include/ggml.h (enum ggml_type) and ggml/src/ggml-common.h (block structs)
-of llama.cpp at 0c1e57098. A block's bytes over its elements is the type's bits per weight.
+of llama.cpp at 0c1e57098; 31 to 33, Q4_0 laid out for one kind of CPU, are in older ones only
+(ggml-org/llama.cpp#9921 took them out). A block's bytes over its elements is the type's bits per weight.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ TYPES: dict[int, tuple[str, int, int]] = {
     28: ("F64", 1, 8),
     29: ("IQ1_M", 256, 56),
     30: ("BF16", 1, 2),
+    31: ("Q4_0_4_4", 32, 18),
+    32: ("Q4_0_4_8", 32, 18),
+    33: ("Q4_0_8_8", 32, 18),
     34: ("TQ1_0", 256, 54),
     35: ("TQ2_0", 256, 66),
     39: ("MXFP4", 32, 17),
@@ -74,6 +78,9 @@ FILE_TYPES: dict[int, str] = {
     30: "IQ4_XS",
     31: "IQ1_M",
     32: "BF16",
+    33: "Q4_0_4_4",
+    34: "Q4_0_4_8",
+    35: "Q4_0_8_8",
     36: "TQ1_0",
     37: "TQ2_0",
     38: "MXFP4",

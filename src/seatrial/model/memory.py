@@ -20,6 +20,7 @@ import msgspec
 
 from seatrial.model.gguf_types import FILE_BITS, bits_per_weight
 from seatrial.model.info import CacheGroup, ModelInfo
+from seatrial.model.unconverted import unconverted
 
 KV_BYTES: dict[str, float] = {
     "auto": 2.0,
@@ -199,7 +200,8 @@ def _quantized_bytes(model: ModelInfo, *, draft: bool) -> int:
     if quant.expert_bits and count.experts:
         linear -= count.experts
         plain += int(count.experts * quant.expert_bits / 8)
-    return int(linear * effective_bits(model) / 8) + plain
+    whole = min(unconverted(model), linear)
+    return int((linear - whole) * effective_bits(model) / 8) + whole * 2 + plain
 
 
 def effective_bits(model: ModelInfo) -> float:

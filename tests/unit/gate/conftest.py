@@ -14,19 +14,11 @@ import yaml
 
 from seatrial import facts, gate, hardware
 from seatrial.gate.table import GateRow, GateTable
+from seatrial.model.gguf_types import TYPES
 from seatrial.workload.spec import Workload
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
-_TYPES = {
-    "F16": (1, 1, 2),
-    "Q4_0": (2, 32, 18),
-    "Q8_0": (8, 32, 34),
-    "Q2_K": (10, 256, 84),
-    "Q4_K": (12, 256, 144),
-    "Q5_K": (13, 256, 176),
-    "Q6_K": (14, 256, 210),
-    "MXFP4": (39, 32, 17),
-}
+_TYPES = {name: (number, block, size) for number, (name, block, size) in TYPES.items()}
 
 
 def _string(text: str) -> bytes:
@@ -122,6 +114,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "unseen-9-models.yaml",
         "unseen-10-models.yaml",
         "unseen-11-models.yaml",
+        "unseen-12-models.yaml",
         *sorted(f.name for f in DATA.glob("archetypes-*-models.yaml")),
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}
