@@ -12,6 +12,7 @@ from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.kernels import flag_lifts, kind, method_subjects, on_other_backend
 from seatrial.gate.method_flag import flag_against_checkpoint
+from seatrial.gate.tensor_types import unread_type
 from seatrial.gate.tiles import native_from, off_the_tiles
 from seatrial.model import Quantization
 
@@ -68,6 +69,8 @@ def quant_unsupported(case: Case) -> Finding | None:
         return wrong
     if quant is not None and quant.method == "gguf" and case.engine == "vllm":
         return _off_the_list(case)
+    if (unread := unread_type(case)) is not None:
+        return unread
     if quant is None or quant.method in {"gguf", "mlx", "mlc"} or case.form == "tensorrt-engine":
         return None
     fact = _listed(case, quant.method)
@@ -391,137 +394,6 @@ def _half_only(case: Case, wanted: str) -> Finding | None:
         facts=[fact],
         says=f"bfloat16 with {quant.method}: {fact.condition}",
         remedy="--dtype half",
-    )
-
-
-@constraint(
-    "kv_dtype_unsupported",
-    asks="Can the cache be kept in the requested type on this GPU?",
-    needs="requires.kv_cache_dtype or the engine's flag, fact kv_cache_dtype",
-    verdicts=("infeasible", "conditional", "unknown"),
-    remedy="auto, or a type on the engine's list",
-)
-def kv_dtype_unsupported(case: Case) -> Finding | None:
-    asked = case.spec.requires.kv_cache_dtype or case.set.kv_dtype
-    if asked is None or asked.lower() in {
-        "auto",
-        "bf16",
-        "bfloat16",
-        "f16",
-        "fp16",
-        "float16",
-        "0",
-    }:
-        return None
-    if case.engine == "lmdeploy":  # quant_policy is written as the number of bits
-        asked = {"int8": "8", "int4": "4"}.get(asked.lower(), asked)
-    fact = case.known.get("kv_cache_dtype", asked)
-    # a type that only a flag asks for can be left out; one that is required cannot
-    refused = Verdict.INFEASIBLE if case.spec.requires.kv_cache_dtype else Verdict.CONDITIONAL
-    ada = (case.capability or 0) == 89  # a family of its own: it has FP8 units
-    family = "sm89" if ada else f"sm{(case.capability or 0) // 10}0"
-    chip = case.known.excludes(f"kv_cache:{asked.lower()}+{family}")
-    if chip is not None and chip.value == "refuses":
-        return Finding(
-            verdict=refused,
-            facts=[chip],
-            says=f"a cache in {asked} on compute {(case.capability or 0) / 10:.1f}: "
-            f"{chip.condition}",
-            remedy="kv_cache_dtype auto, or one that the chip computes in",
-        )
-    if (sparse := _sparse_on_amd(case, asked)) is not None:
-        return Finding(
-            verdict=refused,
-            facts=[sparse],
-            says=f"a cache in {asked} with sparse attention on AMD: {sparse.condition}",
-            remedy="kv_cache_dtype auto",
-        )
-    if (low := _fp8_cache_below(case, asked, fact)) is not None:
-        return low
-    method = case.quant.method if case.quant else None
-    pair = case.known.excludes(f"kv_cache:{asked.lower()}+{method}") if method else None
-    if pair is not None and pair.value == "refuses":
-        return Finding(
-            verdict=refused,
-            facts=[pair],
-            says=f"a cache in {asked} with a checkpoint in {method}: {pair.condition}",
-            remedy=str(pair.detail.get("remedy") or "kv_cache_dtype auto or fp8 (E4M3)"),
-        )
-    if fact is not None and fact.value not in ("none", "no", False):
-        return Finding(
-            verdict=Verdict.FEASIBLE,
-            facts=[fact],
-            says=f"{asked} is among {case.engine}'s cache types",
-        )
-    if fact is not None:
-        return Finding(
-            verdict=refused,
-            facts=[fact],
-            says=f"{asked} is not among {case.engine} {case.version or ''}'s cache types",
-            remedy="kv_cache_dtype auto, a type on the list, or a later version",
-        )
-    listed = case.known.complete("kv_cache_dtype")
-    spelled = [f for f in case.known.all("kv_cache_dtype") if _one_type(f.subject, asked)]
-    if spelled:
-        return Finding(
-            verdict=Verdict.FEASIBLE,
-            facts=spelled[:1],
-            says=f"{asked}: {case.engine} spells it {spelled[0].subject}",
-        )
-    if listed and case.known.exact:
-        return Finding(
-            verdict=refused,
-            facts=case.known.all("kv_cache_dtype")[:1],
-            says=f"{asked} is not among {case.engine} {case.version}'s cache types",
-            remedy="kv_cache_dtype auto, or a type on the list",
-        )
-    return Finding(
-        verdict=Verdict.UNKNOWN,
-        probe=case.probe("boot_log"),
-        says=f"whether {case.engine} keeps its cache in {asked} is not verified",
-    )
-
-
-def _one_type(listed: str, asked: str) -> bool:
-    """Whether two spellings are one type, or one names it more exactly: fp8 and fp8_e4m3."""
-    one, other = (text.lower().replace("_", "").replace("-", "") for text in (listed, asked))
-    return one.startswith(other) or other.removeprefix(one) in {"e4m3", "e5m2", "e4m3fn"}
-
-
-def _sparse_on_amd(case: Case, asked: str) -> Fact | None:
-    """The exclusion of a cache type by the one backend that sparse attention has on AMD."""
-    keeps = case.model.shape.index_topk if case.model else None
-    if case.target.vendor != "amd" or not keeps or not asked.lower().startswith("fp8"):
-        return None
-    return case.known.excludes("kv_cache:fp8+sparse_rocm")
-
-
-def _fp8_cache_below(case: Case, asked: str, listed: Fact | None) -> Finding | None:
-    """Being on the list is not having a kernel: no FP8 units below compute 8.9, unless somebody
-    has shown that this version converts the type in software."""
-    capability = case.capability
-    if capability is None or capability >= 89 or not asked.lower().startswith("fp8"):
-        return None
-    chunked = case.known.excludes("kv_cache:fp8+chunked_prefill")
-    if chunked is not None and case.candidate.args.get("enable_chunked_prefill") is True:
-        return Finding(
-            verdict=Verdict.CONDITIONAL,
-            numbers={"capability": capability, "native_from": 89},
-            facts=[chunked],
-            says=f"a cache in {asked} with chunked prefill on compute {capability / 10:.1f}: "
-            f"{chunked.condition}",
-            remedy=str(chunked.detail.get("remedy")),
-        )
-    shown = case.known.get("min_capability", f"kv_cache:{asked.lower()}")
-    if listed is not None and shown is not None and capability >= shown.value:
-        return None
-    return Finding(
-        verdict=Verdict.UNKNOWN,
-        numbers={"capability": capability, "native_from": 89},
-        says=f"a cache in {asked} on compute {capability / 10:.1f}: accepted by the flag, but "
-        "whether an attention backend has a kernel for it without FP8 units must be seen",
-        remedy="kv_cache_dtype auto, int8 where the engine has it, or a GPU from compute 8.9",
-        probe=case.probe("load_and_kernel"),
     )
 
 

@@ -22,6 +22,7 @@ from seatrial.core.verdict import Verdict, worst
 from seatrial.facts import Fact, FactStore
 from seatrial.gate import (
     arguments,
+    cache_types,
     conflicts,
     contracts,
     dialects,
@@ -60,6 +61,7 @@ _ORDER = (
     platforms,
     kernels,
     precisions,
+    cache_types,
     topology,
     fits,
     states,

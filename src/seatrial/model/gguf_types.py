@@ -2,7 +2,8 @@
 
 Numbers from ggml/include/ggml.h (enum ggml_type) and ggml/src/ggml-common.h (block structs)
 of llama.cpp at 0c1e57098; 31 to 33, Q4_0 laid out for one kind of CPU, are in older ones only
-(ggml-org/llama.cpp#9921 took them out). A block's bytes over its elements is the type's bits per weight.
+(ggml-org/llama.cpp#9921 took them out). A block's bytes over its elements is the type's bits per
+weight.
 """
 
 from __future__ import annotations
