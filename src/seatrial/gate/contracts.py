@@ -15,7 +15,7 @@ from seatrial.gate.adapters import gated_query, over_vocabulary
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.dialects import asks_for
-from seatrial.gate.kernels import flag_lifts, on_other_backend
+from seatrial.gate.kernels import flag_lifts, marked, on_other_backend
 from seatrial.gate.topology import class_support
 
 _INSTEAD = {
@@ -174,6 +174,8 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
     images = case.known.excludes("prefix_cache+vision")
     if images is not None and case.model is not None and case.model.vision:
         return by_fact(case, images, "prefix reuse with an image model")
+    if (chip := _prefix_chip(case)) is not None:
+        return chip
     fact = case.known.excludes("prefix_cache+recurrent")
     hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
     if fact is None or not hybrid:
@@ -187,6 +189,19 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
         remedy=str(fact.detail.get("remedy") or "count the hits on the workload's own trace"),
         probe=None if refused else case.probe("real_request"),
     )
+
+
+def _prefix_chip(case: Case) -> Finding | None:
+    """The kernel that reads a kept prefix has no code for this GPU, or none was shown since."""
+    for fact, holds in marked(case, "prefix_cache"):
+        return by_fact(
+            case,
+            fact,
+            f"prefix reuse on compute {(case.capability or 0) / 10:.1f}",
+            verdict=Verdict.INFEASIBLE if holds else Verdict.UNKNOWN,
+            remedy="a newer GPU, or another engine",
+        )
+    return None
 
 
 def _windowed_prefix(case: Case) -> Finding | None:
@@ -510,7 +525,8 @@ def feature_missing_embeddings(case: Case) -> Finding | None:
         what = f"embeddings of {case.architecture}"
         return by_fact(case, fact, what, remedy=_INSTEAD["embeddings"])
     found = judge(case, "embeddings", "embeddings")
-    encodes = case.loaded is not None and case.loaded.encoder_only
+    # a class that only encodes is served for it without being told, but for llama-server
+    encodes = case.loaded is not None and case.loaded.encoder_only and case.engine != "llama.cpp"
     return found if not encodes or found.verdict is not Verdict.CONDITIONAL else None
 
 
