@@ -13,7 +13,14 @@ from seatrial.facts import Fact
 from seatrial.facts import version as order
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
-from seatrial.gate.generic import config_unread, generic_class, in_library, newer_library, refused
+from seatrial.gate.generic import (
+    auto_model,
+    config_unread,
+    generic_class,
+    in_library,
+    newer_library,
+    refused,
+)
 from seatrial.gate.registry import class_names, registered
 
 _ELSEWHERE = {
@@ -400,6 +407,8 @@ def arch_unsupported(case: Case) -> Iterator[Finding]:
         yield Finding(
             verdict=Verdict.CONDITIONAL, says=says, facts=[fact], remedy=f"install {plugin}"
         )
+    elif fact.value == "absent" and case.engine == "tgi":
+        yield auto_model(case, name, [fact])
     elif fact.value in ("removed", "absent"):
         remedy = f"{case.engine} {last}, the last version with it" if last else "another engine"
         yield Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=remedy)
@@ -498,6 +507,14 @@ def _newer_than_class(case: Case, name: str) -> Finding | None:
     return None
 
 
+def _in_no_branch(case: Case, name: str) -> bool:
+    """TGI's table of types only grew: what the next reading lacks was not there before."""
+    later = case.known.later
+    if case.known.exact or later is None or not later.knows("architecture"):
+        return case.known.exact
+    return not any(later.get("architecture", n) for n in class_names(case, name))
+
+
 def _unregistered(case: Case, name: str) -> Finding:
     """Absence has three readings: refused, a generic class, or a registry that was not read."""
     if case.engine == "transformers":
@@ -515,6 +532,8 @@ def _unregistered(case: Case, name: str) -> Finding:
             says=f"{name} is not in {case.engine} {case.version}: {why}",
             remedy="an engine or a version whose registry has it",
         )
+    if case.engine == "tgi" and _in_no_branch(case, name):
+        return auto_model(case, name, [])
     between = case.known.lacks("architecture", class_names(case, name))
     if between is None and not case.known.complete("architecture"):
         return Finding(
@@ -531,14 +550,6 @@ def _unregistered(case: Case, name: str) -> Finding:
             says=f"{name} is not in the registry of {case.known.facts.resolved}, the version "  # type: ignore[union-attr]
             f"read; {case.version} may have added it",
             probe=case.probe("facts"),
-        )
-    if case.engine == "tgi":  # models/__init__.py: what is in no branch goes to AutoModel
-        return Finding(
-            verdict=Verdict.UNKNOWN,
-            says=f"{name} is not among the optimised types of tgi {case.version}; the generic "
-            "Transformers class may run it, or refuse",
-            remedy="another engine that has the class",
-            probe=case.probe("boot_log"),
         )
     fallback = generic_class(case.known)
     if fallback is not None and case.engine in {"vllm", "sglang"}:

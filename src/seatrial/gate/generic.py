@@ -9,10 +9,12 @@ that is follows from the engine's requirement and the day of its release.
 
 from __future__ import annotations
 
+from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact, FactSet
 from seatrial.facts import version as order
 from seatrial.facts.modeltypes import admits, config_types, model_types
 from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding
 from seatrial.gate.knowledge import Knowledge
 
 
@@ -157,3 +159,26 @@ def _requirement(case: Case) -> Fact | None:
         return fact
     other = case.known.later.get("requires", "transformers") if case.known.later else None
     return fact if other is not None and other.value == fact.value else None
+
+
+def auto_model(case: Case, name: str, facts: list[Fact]) -> Finding:
+    """TGI: what is in no branch goes to Transformers' AutoModel, on one shard and for text only
+    (server/text_generation_server/models/__init__.py: "sharded is not supported for AutoModel")."""
+    says = f"{name} is not among the optimised types of tgi {case.version}"
+    since = next((str(f.detail["remedy"]) for f in facts if "remedy" in f.detail), None)
+    remedy = since or "another engine that has the class"
+    if case.tp == 1 and not (case.spec.requires.vision and case.model and case.model.vision):
+        return Finding(
+            verdict=Verdict.UNKNOWN,
+            says=f"{says}; the generic Transformers class may run it, or refuse",
+            facts=facts,
+            remedy=remedy,
+            probe=case.probe("boot_log"),
+        )
+    kind = f"cannot be cut into {case.tp} shards" if case.tp > 1 else "reads no images"
+    return Finding(
+        verdict=Verdict.INFEASIBLE if case.set.tp_stated or case.tp == 1 else Verdict.CONDITIONAL,
+        says=f"{says}, and the generic Transformers class {kind}",
+        facts=facts,
+        remedy=remedy if case.set.tp_stated or case.tp == 1 else f"num_shard 1, or {remedy}",
+    )
