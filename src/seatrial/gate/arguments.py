@@ -65,7 +65,7 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
     if not case.known.exact or not case.known.complete("flag"):
         yield from _of_another_engine(case)
         return
-    names = spellings(case.known.all("flag"))
+    names = spellings(case.known.all("flag")) | _options(case)
     for flag in case.candidate.args:
         name = plain(flag).lower()
         if flag.startswith(_NOT_OF_THE_COMMAND_LINE) or name in names:
@@ -83,11 +83,17 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
         )
 
 
+def _options(case: Case) -> frozenset[str]:
+    """Ollama's options: of a request or of a Modelfile, and written among the args all the same."""
+    fact = case.known.excludes("options")
+    return frozenset(fact.detail.get("names", [])) if fact is not None else frozenset()
+
+
 def _of_another_engine(case: Case) -> Iterator[Finding]:
     """This version's flags were not read: one that no version read of this engine has, and another
     engine does, was written for that one."""
     unseen: list[str] = []
-    own = case.known.flags_read()
+    own = case.known.flags_read() | _options(case)
     for flag in case.candidate.args if own else ():
         name = plain(flag).lower()
         spelt = {name, name.removeprefix("no_"), f"ollama_{name}"}

@@ -28,6 +28,8 @@ PLAIN = frozenset({"auto", "bf16", "bfloat16", "f16", "fp16", "float16", "f32", 
 def kv_dtype_unsupported(case: Case) -> Finding | None:
     if (left_aside := _without_flash_attention(case)) is not None:
         return left_aside
+    if (pair := _mixed_types(case)) is not None:
+        return pair
     asked = case.spec.requires.kv_cache_dtype or case.set.kv_dtype
     if asked is None or asked.lower() in PLAIN:
         return None
@@ -129,6 +131,24 @@ def _without_flash_attention(case: Case) -> Finding | None:
         facts=[fact],
         says=f"a cache in {asked} without flash attention: {fact.condition}",
         remedy=f"{case.architecture} has none there: a cache in f16" if never else remedy,
+    )
+
+
+def _mixed_types(case: Case) -> Finding | None:
+    """Quantised values beside keys of another type: the CUDA build has no kernel for the pair, and
+    flash attention, which would choose itself, stays off (ggml-org/llama.cpp#28524)."""
+    fact = case.known.excludes("mixed_kv_cache+cuda")
+    value = _value_type(case) if case.engine == "llama.cpp" else None
+    key = str(case.args.get("cache_type_k", case.args.get("ctk", "f16")))
+    if fact is None or value is None or value.lower() in PLAIN or case.target.vendor != "nvidia":
+        return None
+    if key.lower() == value.lower():
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"keys in {key}, values in {value}: {fact.condition}",
+        remedy=str(fact.detail.get("remedy") or "one type for keys and values"),
     )
 
 

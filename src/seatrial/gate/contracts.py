@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.adapters import gated_query, over_vocabulary
@@ -194,13 +196,15 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
 def _prefix_chip(case: Case) -> Finding | None:
     """The kernel that reads a kept prefix has no code for this GPU, or none was shown since."""
     for fact, holds in marked(case, "prefix_cache"):
-        return by_fact(
+        found = by_fact(
             case,
             fact,
             f"prefix reuse on compute {(case.capability or 0) / 10:.1f}",
             verdict=Verdict.INFEASIBLE if holds else Verdict.UNKNOWN,
             remedy="a newer GPU, or another engine",
         )
+        probe = None if holds else case.probe("real_request")
+        return msgspec.structs.replace(found, probe=probe)
     return None
 
 

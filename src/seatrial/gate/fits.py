@@ -14,9 +14,10 @@ import msgspec
 from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
 from seatrial.facts import version as order
+from seatrial.gate import offload
 from seatrial.gate.case import Case, Numbers
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.pool import Pool, at_least, pool
+from seatrial.gate.pool import Pool, at_least, beside_weights, pool
 from seatrial.gate.topology import divides
 from seatrial.model import ModelInfo, memory
 from seatrial.model.memory import Band
@@ -40,6 +41,8 @@ def memory_weights(case: Case) -> Finding | None:
     where = f"{case.target.gpu_name} ({format_bytes(found.total)})"
     if (peak := _while_loading(case, found)) is not None:
         return peak
+    if (stuck := _not_offloaded(case, found, numbers)) is not None:
+        return stuck
     if found.room.upper <= 0:
         says = (
             f"weights of {whole} a device (TP {case.tp} x PP {case.pp}) leave no room on {where} "
@@ -51,11 +54,11 @@ def memory_weights(case: Case) -> Finding | None:
         return _free(case, says, numbers, _at_least(case), _more_devices(case, found))
     if found.room.lower <= 0:
         return _near(case, found, f"weights of {whole} a device nearly fill {where}")
-    if case.set.offload and case.engine in {"vllm", "sglang"}:
+    if away := offload.on_host(case):
         return Finding(
             verdict=Verdict.DEGRADED,
-            numbers=numbers | {"offload_gib": case.set.offload},
-            says=f"up to {case.set.offload:g} GiB of weights a device stay in the host's memory "
+            numbers=numbers | {"offload_gib": away},
+            says=f"up to {away:g} GiB of weights a device stay in the host's memory "
             "and cross the bus in every pass",
             remedy="more devices or a smaller format, if speed matters",
             probe=case.probe("boot_log"),
@@ -84,6 +87,33 @@ def _while_loading(case: Case, found: Pool) -> Finding | None:
         f"there are {format_bytes(found.total)}",
         remedy="a checkpoint that is stored in FP8",
         probe=case.probe("boot_log") if later else None,
+    )
+
+
+def _not_offloaded(case: Case, found: Pool, numbers: Numbers) -> Finding | None:
+    """A flag that asks for weights on the host and is refused, or has no effect."""
+    refused, ignored = offload.refused(case), offload.ignored(case)
+    fact = refused or ignored
+    if fact is None or (ignored and found.room.lower > 0):
+        return None
+    flag = f"cpu_offload_gb {offload.asked(case):g}"
+    if refused is None:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            numbers=numbers,
+            facts=[fact],
+            says=f"{flag} has no effect: {fact.condition}; {format_bytes(found.weights.best)} of "
+            f"weights a device on {format_bytes(found.total)}",
+            remedy=case.variable_lifts(fact)[1] or "leave the flag out",
+        )
+    holds = found.room.best > 0
+    return Finding(
+        verdict=Verdict.CONDITIONAL if holds else Verdict.INFEASIBLE,
+        numbers=numbers,
+        facts=[fact],
+        says=f"{flag} is refused: {fact.condition}"
+        + ("" if holds else ", and without it the weights leave no room for the cache"),
+        remedy=str(fact.detail["remedy"]) if holds else f"{fact.until} or later, or more devices",
     )
 
 
@@ -257,8 +287,10 @@ def memory_kv_cache(case: Case) -> Iterator[Finding]:
         return
     if (whole := _default_length(case, found)) is not None:
         yield whole
-    if length is None:
-        return
+    if (beside := _beside_weights(case, found)) is not None:
+        yield beside
+    if length is None or (offload.ignored(case) and found.room.lower <= 0):
+        return  # what memory_weights says of the flag binds
     need = need_per_sequence(case, length)
     if need is None:
         return
@@ -273,6 +305,23 @@ def memory_kv_cache(case: Case) -> Iterator[Finding]:
                 lower=many.lower * count, best=many.best * count, upper=many.upper * count
             )
             yield _compare(case, found, scaled, per, count)
+
+
+def _beside_weights(case: Case, found: Pool) -> Finding | None:
+    """A cache that is a share of the whole memory and does not fit beside the weights."""
+    used = found.weights.lower + found.activation.lower + found.other.lower
+    if not beside_weights(case) or int(found.share * found.total) + used <= found.total:
+        return None
+    free = (found.total - used) / found.total
+    fact = case.known.get("default", "cache_share")
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers=_numbers(found),
+        facts=[fact] if fact else [],
+        says=f"the cache is {found.share:g} of the whole {format_bytes(found.total)} in this "
+        f"release, weights of {format_bytes(found.weights.best)} do not fit beside it",
+        remedy=f"--cache-max-entry-count {max(int(free * 8) / 10, 0.1):g}",
+    )
 
 
 def need_per_sequence(case: Case, tokens: int) -> Band | None:
@@ -296,16 +345,35 @@ def cached_model(case: Case) -> ModelInfo | None:
     to 256 (its release notes: "10x more memory capacity"): 13,360 tokens of DeepSeek-V2 on eight
     80 GB devices (deepseek-ai/DeepSeek-V2#83), where the latent would hold far more."""
     model = case.loaded
-    if model is None or case.engine != "vllm" or at_least(case, "0.7.1"):
+    if model is None or not any(g.kind == "latent" for g in model.cache):
         return model
-    heads = model.shape.heads or 1
+    if case.engine == "vllm" and not at_least(case, "0.7.1"):
+        heads, key, value = model.shape.heads or 1, 256, 256
+    elif (unfolded := _latent_of_llama_cpp(case, model)) is not None:
+        heads, key, value = unfolded
+    else:
+        return model
     cache = [
-        msgspec.structs.replace(g, kind="full", heads=heads, key_dim=256, value_dim=256)
+        msgspec.structs.replace(g, kind="full", heads=heads, key_dim=key, value_dim=value)
         if g.kind == "latent"
         else g
         for g in model.cache
     ]
     return msgspec.structs.replace(model, cache=cache)
+
+
+def _latent_of_llama_cpp(case: Case, model: ModelInfo) -> tuple[int, int, int] | None:
+    """(heads, key, value) of what llama.cpp caches of a latent, by build: all heads at first, of
+    192 and 128 elements in every model of this kind (DeepSeek-V2 and V3, 40960 a layer in the
+    latter), then the latent as key and as value, now the latent alone (the fact names the
+    changes)."""
+    fact = case.known.excludes("latent_cache") if case.engine == "llama.cpp" else None
+    latent = next((g for g in model.cache if g.kind == "latent"), None)
+    if fact is None or latent is None or case.version is None:
+        return None
+    if fact.value == "whole heads":
+        return model.shape.heads or 1, 192, 128
+    return 1, latent.key_dim, max(latent.key_dim - 64, 1)
 
 
 def frees_windows(case: Case) -> bool | None:
@@ -373,6 +441,15 @@ _CHUNKED_FROM = 32768
 arg_utils.py): not profiled whole."""
 
 
+def _splits(case: Case) -> bool:
+    """Whether vLLM before 0.8 split long prompts by itself: not of models that see (0.6.3 on), not
+    with adapters, speculation or a window (vllm 0.6.3 and 0.7.3 wheels, arg_utils.py 936, 1164)."""
+    model = case.loaded
+    sees = model is not None and model.vision and at_least(case, "0.6.3")
+    windows = model is not None and any(g.kind == "sliding" for g in model.cache)
+    return at_least(case, "0.5.3") and not (sees or windows or case.set.lora or case.speculative)
+
+
 def _default_length(case: Case, found: Pool) -> Finding | None:
     """No length limit is set: vLLM takes the model's own, and refuses to start where one such
     sequence does not fit ("larger than the maximum number of tokens that can be stored")."""
@@ -389,7 +466,7 @@ def _default_length(case: Case, found: Pool) -> Finding | None:
     if not at_least(case, "0.8.0"):
         # A prompt of that length is profiled whole, and the best estimate is too high there: 229
         # blocks of 16 tokens were left of a 13B on 32 GB, it says 261 (vllm-project/vllm#2418)
-        piece = min(longest, _CHUNKED_FROM) if at_least(case, "0.5.3") else longest
+        piece = min(longest, _CHUNKED_FROM) if _splits(case) else longest
         whole = pool(case.with_args(max_model_len=piece)) or found
         sure = whole.room.lower
     if need.lower <= sure:

@@ -156,7 +156,7 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
         unified_kv=_truthy(args, ("kv_unified", "kvu", "kv_unified_per_slot")),
         gpu_layers=_number(args, ("n_gpu_layers", "ngl", "gpu_layers")),
         split_mode=_text(args, ("split_mode", "sm")),
-        host_experts=_host_experts(args),
+        host_experts=_host_experts(args, env),
         eager=_truthy(args, ("enforce_eager", "disable_cuda_graph")),
     )
 
@@ -206,9 +206,15 @@ def _share(args: dict[str, Any]) -> float | None:
     return None
 
 
-def _host_experts(args: dict[str, Any]) -> int:
+def _host_experts(args: dict[str, Any], env: dict[str, str]) -> int:
     """Layers whose routed experts llama.cpp keeps in the host's memory: --n-cpu-moe of the first
-    so many, --cpu-moe all; an --override-tensor of experts is taken for all of them."""
+    so many, --cpu-moe all; an --override-tensor of experts is taken for all of them. Its server
+    reads the same from the environment (common/arg.cpp), below Ollama as well."""
+    args = args | {
+        flag: env[name]
+        for flag, name in (("n_cpu_moe", "LLAMA_ARG_N_CPU_MOE"), ("cpu_moe", "LLAMA_ARG_CPU_MOE"))
+        if name in env and flag not in args and env[name] != "0"
+    }
     if (layers := _number(args, ("n_cpu_moe", "ncmoe"))) is not None:
         return layers
     moved = _text(args, ("override_tensor", "ot")) or ""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.facts import version as order
+from seatrial.gate.built import baked_in
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint, ok
 from seatrial.gate.generic import (
@@ -224,6 +225,8 @@ def build_mismatch(case: Case) -> Finding | None:
     target = case.capability
     if (other := _version_of_plan(case, fact, remedy)).verdict is Verdict.INFEASIBLE:
         return other
+    if (fixed := baked_in(case, remedy)) is not None:
+        return fixed
     if built is None or target is None:
         return Finding(
             verdict=Verdict.UNKNOWN,

@@ -7,6 +7,8 @@ from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.fits import need_per_sequence
+from seatrial.gate.lengths import ollama_default
+from seatrial.gate.pool import at_least
 from seatrial.model import memory
 from seatrial.model.memory import Band
 
@@ -55,9 +57,9 @@ def memory_pooled(case: Case) -> Finding | None:
 
 
 def _pooled_cache(case: Case) -> Band:
-    length = case.set.context_total or (case.set.length or case.context or 4096) * max(
-        case.set.slots or 1, 1
-    )
+    length = case.set.context_total or (
+        case.set.length or _unset(case) or case.context or 4096
+    ) * max(case.set.slots or 1, 1)
     slots = max(case.set.slots or 1, 1)
     per = -(-length // slots)
     one = need_per_sequence(case, per)
@@ -66,9 +68,24 @@ def _pooled_cache(case: Case) -> Band:
     return Band(lower=one.lower * slots, best=one.best * slots, upper=one.upper * slots)
 
 
+def _unset(case: Case) -> int | None:
+    """The context that Ollama lays out where none is named, at most the model's own."""
+    if case.engine != "ollama":
+        return None
+    own = case.model.shape.max_positions if case.model else None
+    default = ollama_default(case)
+    return min(default, own or default)
+
+
 def _device_bytes(case: Case) -> int:
     gpu = case.target.gpu
-    return int(gpu.memory_bytes * case.target.devices * 0.97) if gpu else 0
+    if gpu is None:
+        return 0
+    size, stated = gpu.memory_bytes, case.spec.hardware.memory_gb
+    if gpu.unified_memory and stated:  # this machine, not the largest of its kind
+        size = min(size, int(stated * (1 << 30)))  # sold in binary units
+    whole = case.target.vendor == "apple"  # what macOS keeps back is in APPLE_SHARE
+    return int(size * case.target.devices * (1 if whole else 0.97))
 
 
 def _on_host(
@@ -130,7 +147,8 @@ def _part_asked(
 def _experts_on_host(case: Case, weights: int) -> int:
     """Bytes of the routed experts that flags keep in the host's memory."""
     count, layers = (case.model.parameters, case.model.shape.layers) if case.model else (None, None)
-    if case.engine != "llama.cpp" or not count or not count.experts or not layers:
+    core = case.engine == "llama.cpp" or (case.engine == "ollama" and at_least(case, "0.30.0"))
+    if not core or not count or not count.experts or not layers:
         return 0
     part = min(case.set.host_experts, layers) / layers
     return int(weights * part * count.experts / max(count.total, 1))
@@ -208,6 +226,16 @@ def _on_devices(
     says += f" on {format_bytes(device)} of device memory"
     if (alone := _whole_or_none(case, says, least, numbers)) is not None:
         return alone
+    partial = case.engine == "ollama" and case.target.vendor == "apple"
+    if partial and least <= device < most / APPLE_SHARE:
+        return Finding(
+            verdict=Verdict.DEGRADED,
+            says=f"{says}: macOS gives the GPU about three quarters of the memory by default, "
+            "layers beyond it run on the processor",
+            numbers=numbers,
+            remedy="sysctl iogpu.wired_limit_mb to more, a shorter context, or a smaller "
+            "quantisation",
+        )
     if case.target.vendor == "apple" and least <= device < most / APPLE_SHARE:
         return Finding(
             verdict=Verdict.CONDITIONAL,

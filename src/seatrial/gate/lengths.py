@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
+from seatrial.gate import scaling
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 
@@ -22,6 +23,8 @@ def context_exceeds_model(case: Case) -> Finding | None:
         return over
     if not need or not have or need <= have:
         return None
+    if (longer := _stretched(case, need, have)) is not None:
+        return longer
     numbers = {"context_tokens": need, "max_positions": have}
     if need <= 4 * have and not (case.model and case.model.encoder_only):
         return Finding(
@@ -37,6 +40,29 @@ def context_exceeds_model(case: Case) -> Finding | None:
         numbers=dict(numbers),
         says=f"{need} tokens are asked, the model was made for {have}",
         remedy=f"a model with long context, or at most {have} tokens",
+    )
+
+
+def _stretched(case: Case, need: int, have: int) -> Finding | None:
+    """RoPE scaling in the flags: enough for the need, and heeded by this release or not."""
+    longer = scaling.stretched(case)
+    if longer is None or longer < need:
+        return None
+    numbers = {"context_tokens": need, "max_positions": have, "stretched_to": longer}
+    if (cap := scaling.capped(case)) is not None and "override_kv" not in case.args:
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            numbers=dict(numbers),
+            facts=[cap],
+            says=f"RoPE scaling to {longer} tokens is asked, the model was made for {have}: "
+            f"{cap.condition}",
+            remedy=str(cap.detail["remedy"]),
+        )
+    return Finding(
+        verdict=Verdict.FEASIBLE,
+        numbers=dict(numbers),
+        says=f"RoPE scaling in the flags stretches {have} tokens to {longer}; check the task there",
+        probe=case.probe("task"),
     )
 
 
@@ -75,7 +101,9 @@ def _flag_over_model(case: Case, have: int) -> Finding | None:
     remedy="raise the flag",
 )
 def context_limit_set(case: Case) -> Finding | None:
-    need, own = case.context, case.set.length
+    need, own = case.context, case.set.length or scaling.own_length(case)
+    if (whole := _prompt_in_one(case)) is not None:
+        return whole
     if not need or not own or own >= need or case.engine in {"llama.cpp", "ollama"}:
         return None
     return Finding(
@@ -83,6 +111,29 @@ def context_limit_set(case: Case) -> Finding | None:
         numbers={"context_tokens": need, "limit": own},
         says=f"the flags allow {own} tokens, {need} are needed",
         remedy=f"raise the length limit to {need}",
+    )
+
+
+def _prompt_in_one(case: Case) -> Finding | None:
+    """TensorRT-LLM runs a prompt in one step unless it may split it: it may then not be longer
+    than max_num_tokens, whatever the length limit."""
+    fact = case.known.get("default", "max_num_tokens") if case.engine == "tensorrt-llm" else None
+    if fact is None or not case.context or not case.written or case.form == "tensorrt-engine":
+        return None
+    nested = [case.args, case.args.get("build_config") or {}]
+    places = [p for p in nested if isinstance(p, dict)]
+    if any(p.get(name) for p in places for name in fact.detail["chunked"]):
+        return None
+    most = case.set.batched_tokens or int(fact.value)
+    if case.context <= most:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"context_tokens": case.context, "max_num_tokens": most},
+        facts=[fact],
+        says=f"a prompt runs in one step of at most {most} tokens (max_num_tokens), "
+        f"{case.context} are needed",
+        remedy=f"enable_chunked_prefill, or max_num_tokens {case.context}",
     )
 
 
@@ -104,6 +155,8 @@ def slots_divide_context(case: Case) -> Finding | None:
     each = total if case.set.unified_kv else total // slots
     numbers = {"ctx_size": total, "slots": slots, "per_slot": each, "needed": need}
     facts = [f for f in (fact, default) if f]
+    if (shared := _shared_cells(case, total)) is not None:
+        return shared
     if each >= need:
         return Finding(
             verdict=Verdict.FEASIBLE,
@@ -123,6 +176,23 @@ def slots_divide_context(case: Case) -> Finding | None:
         ),
         remedy=f"-c {slots * need} (slots x longest request), or --kv-unified with a per-slot cap, "
         "or fewer slots",
+    )
+
+
+def _shared_cells(case: Case, total: int) -> Finding | None:
+    """Slots that share one cache: each may take the whole of it, not all of them at once."""
+    count = case.spec.requires.concurrency or 1
+    slots = case.known.get("default", "n_parallel") if case.set.slots is None else None
+    alone = slots is not None and isinstance(slots.value, int) and slots.value > 1
+    if not case.context or count * case.context <= total or not (alone or case.set.unified_kv):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"ctx_size": total, "sequences": count, "needed": count * case.context},
+        facts=[slots] if slots else [],
+        says=f"the slots share {total} cells, {count} requests of {case.context} tokens need "
+        f"{count * case.context}: what finds no cell ends with an error",
+        remedy=f"-c {count * case.context}, or fewer slots",
     )
 
 
@@ -153,7 +223,7 @@ def context_default(case: Case) -> Finding | None:
     if case.engine != "ollama" or case.set.length or not case.context:
         return None
     fact = case.known.get("default", "OLLAMA_CONTEXT_LENGTH")
-    default = _by_memory(case, fact) if fact and isinstance(fact.value, int) else 4096
+    default = ollama_default(case)
     if case.context <= default:
         return None
     return Finding(
@@ -164,6 +234,12 @@ def context_default(case: Case) -> Finding | None:
         f"without an error; {case.context} are needed",
         remedy=f"OLLAMA_CONTEXT_LENGTH={case.context} (or num_ctx), and its cache in memory",
     )
+
+
+def ollama_default(case: Case) -> int:
+    """Tokens that Ollama takes where no context is named."""
+    fact = case.known.get("default", "OLLAMA_CONTEXT_LENGTH")
+    return _by_memory(case, fact) if fact and isinstance(fact.value, int) else 4096
 
 
 def _by_memory(case: Case, fact: Fact) -> int:

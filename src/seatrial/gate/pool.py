@@ -20,6 +20,7 @@ from __future__ import annotations
 import msgspec
 
 from seatrial.facts import version as order
+from seatrial.gate import offload
 from seatrial.gate.case import Case
 from seatrial.model import ModelInfo, memory
 from seatrial.model.memory import Band
@@ -78,6 +79,9 @@ def pool(case: Case, *, generous: bool = False) -> Pool | None:
         best=_room(total, share, weights.best + activation.best + other.best, free),
         upper=_room(total, share, weights.lower + activation.lower + other.lower, free),
     )
+    if beside_weights(case):
+        least = total - weights.upper - activation.upper - other.upper
+        room = Band(lower=min(least, int(share * total)), best=int(share * total), upper=total)
     return Pool(
         total=total,
         share=share,
@@ -97,16 +101,26 @@ def share_of(case: Case) -> float:
     """The share of memory the engine takes: its flag, else its default at this version."""
     if case.set.share is not None:
         return case.set.share
-    fact = case.known.get("default", "gpu_memory_utilization")
+    name = "gpu_memory_utilization" if case.engine == "vllm" else "cache_share"
+    fact = case.known.get("default", name)
     if case.engine == "vllm":
         return float(fact.value) if fact and isinstance(fact.value, int | float) else 0.9
+    if fact is not None and isinstance(fact.value, int | float):
+        return float(fact.value)
     return _SHARES.get(case.engine, 0.9)
+
+
+def beside_weights(case: Case) -> bool:
+    """Whether the cache is a share of the whole memory, whatever the weights leave of it: LMDeploy
+    0.2.0 and 0.2.1 (InternLM/lmdeploy#1001)."""
+    fact = case.known.get("default", "cache_share")
+    return fact is not None and fact.detail.get("of") == "total"
 
 
 def rank_weights(case: Case, model: ModelInfo) -> Band | None:
     """Weights that stay on the fullest rank: what is offloaded to the host apart."""
     band = _rank_weights(case, model)
-    away = int(case.set.offload * GIB) if case.engine in {"vllm", "sglang"} else 0
+    away = int(offload.on_host(case) * GIB)
     if band is None or not away:
         return band
     least = (model.parameters.embedding * 2 // case.tp) if model.parameters else 0
@@ -194,12 +208,25 @@ def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     sampler = int(SAMPLER_COPIES * seqs * vocabulary * 4)
     if case.engine not in {"vllm"}:
         sampler = int(2 * seqs * vocabulary * 4 / case.tp)
+    states += _encoder_profile(case, model, seqs)
     best = max(sampler + states, least)
     upper = max(int((sampler + states) * 1.15), least * (11 if whole else 15) // 10)
     measured = case.engine == "vllm" and not model.vision and at_least(case, "0.8.0")
     lower = int(0.75 * (sampler + states)) if measured else 0
     low = least * 9 // 10 if whole else least
     return Band(lower=min(best, max(low, lower)), best=best, upper=upper)
+
+
+def _encoder_profile(case: Case, model: ModelInfo, seqs: int) -> int:
+    """vLLM's first engine core, which ran encoder-decoders until 0.10.2, profiled an encoder input
+    for every sequence at once: two copies each of the feed-forward and the hidden states, 9.2 GiB
+    of whisper-large-v3-turbo at 256 (vllm-project/vllm#15216: 12 GB do not hold it)."""
+    word = next((t for t in model.traits if t.startswith("source:")), None)
+    if word is None or case.engine != "vllm" or at_least(case, "0.10.2"):
+        return 0
+    shape = model.shape
+    width = 2 * (shape.intermediate or 0) + 2 * (shape.hidden or 0)
+    return seqs * int(word.partition(":")[2]) * width * 2
 
 
 def _other(case: Case) -> Band:

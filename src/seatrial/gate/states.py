@@ -7,10 +7,21 @@ max_num_seqs exceeds the number of blocks (vllm-project/vllm#38270, merged in Ma
 it capped its CUDA graphs silently); the default of 1024 on large devices often does.
 
     blocks = pool / (layers of a group * state of one layer on one rank)
+
+SGLang shares the pool out between states and cache by mamba_full_memory_ratio (0.9) and holds
+three slots a request back with its radix cache, five with the extra buffer and the overlapped
+schedule, one without a radix cache (0.5.9 model_runner_kv_cache_mixin.py, 0.5.19
+mem_cache/kv_cache_configurator.py, _calculate_mamba_ratio): fewer requests run than are asked.
+
+    slots = pool * ratio / (1 + ratio) / state;  requests = slots / slots a request
+
+TensorRT-LLM lays out the states of max_batch_size sequences, 2048 by default, in 16 bits before
+anything else: 135 GiB of Nemotron-Nano-9B-v2 (NVIDIA/TensorRT-LLM#8642).
 """
 
 from __future__ import annotations
 
+from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
@@ -23,11 +34,15 @@ from seatrial.model.memory import RECURRENT_BYTES
     "state_blocks",
     asks="Has every sequence that may run a block for its recurrent state?",
     needs="state of a hybrid's layers, max_num_seqs, pool bound",
-    verdicts=("conditional",),
+    verdicts=("conditional", "unknown"),
     remedy="a lower max_num_seqs",
 )
 def state_blocks(case: Case) -> Finding | None:
     model = case.loaded
+    if model is not None and not case.target.on_cpu and case.engine == "sglang":
+        return _slots_of_sglang(case, model)
+    if model is not None and not case.target.on_cpu and case.engine == "tensorrt-llm":
+        return _laid_out(case, model)
     if case.engine != "vllm" or model is None or case.target.on_cpu or case.set.eager:
         return None
     block = block_bytes(model, case.tp)
@@ -49,6 +64,79 @@ def state_blocks(case: Case) -> Finding | None:
         says=f"each of {seqs} sequences (max_num_seqs) needs a block of recurrent state, the pool "
         f"holds about {blocks} ({safe} for sure): start-up refuses more sequences than blocks",
         remedy=f"--max-num-seqs {min(safe, blocks)}, or a higher share of memory",
+    )
+
+
+def _state(model: ModelInfo, tp: int, recurrent: float) -> int:
+    """Bytes of one sequence's states on one rank."""
+    groups = [g for g in model.cache if g.kind == "state"]
+    return int(
+        sum(g.layers * (g.recurrent_elements * recurrent + g.conv_elements * 2) for g in groups)
+        / tp
+    )
+
+
+def _slots_of_sglang(case: Case, model: ModelInfo) -> Finding | None:
+    half = str(case.args.get("mamba_ssm_dtype") or "") in {"bfloat16", "float16"}
+    state, count = _state(model, case.tp, 2 if half else RECURRENT_BYTES), case.concurrency or 1
+    found = pool(case) if state and at_least(case, "0.5.4") else None
+    if found is None or found.room.best <= 0 or case.set.speculative or count < 2:
+        return None
+    each = _slots_each(case)
+    given = case.args.get("max_mamba_cache_size")
+    ratio = case.args.get("mamba_full_memory_ratio")
+    part = float(ratio) if isinstance(ratio, int | float) else 0.9
+    slots = [int(n * part / (1 + part)) // state - 1 for n in (found.room.best, found.room.upper)]
+    if isinstance(given, int):
+        slots = [given, given]
+    elif case.args.get("disable_radix_cache") and case.set.seqs:
+        return None
+    best, most = (n // each for n in slots)
+    if count // max(case.set.attention_dp, 1) <= best:
+        return None
+    over = count // max(case.set.attention_dp, 1) > most
+    return Finding(
+        verdict=Verdict.CONDITIONAL if over else Verdict.UNKNOWN,
+        numbers={"slots": slots[0], "slots_a_request": each, "state_bytes": state},
+        says=f"about {slots[0]} slots of state at {each} a request run {best} of {count} requests "
+        "at once, the others wait",
+        remedy="--disable-radix-cache, --mamba-ssm-dtype bfloat16, a higher "
+        "--mamba-full-memory-ratio or --max-mamba-cache-size",
+        probe=None if over else case.probe("boot_log"),
+    )
+
+
+def _slots_each(case: Case) -> int:
+    """Slots of state that SGLang holds for one request. Its strategy chose no buffer by default
+    up to 0.5.9; 0.5.19 reports five slots a request (sgl-project/sglang#38846)."""
+    if case.args.get("disable_radix_cache"):
+        return 1
+    names = ("mamba_scheduler_strategy", "mamba_radix_cache_strategy")
+    word = next((str(case.args[n]) for n in names if n in case.args), "auto")
+    if word == "auto":
+        word = "extra_buffer" if at_least(case, "0.5.19") else "no_buffer"
+    if word == "no_buffer":
+        return 3
+    return 4 if word.endswith("lazy") or case.args.get("disable_overlap_schedule") else 5
+
+
+def _laid_out(case: Case, model: ModelInfo) -> Finding | None:
+    fact = case.known.get("default", "max_batch_size")
+    state, found = _state(model, case.tp, 2), pool(case)
+    seqs = case.set.seqs or (int(fact.value) if fact is not None else None)
+    if not state or found is None or seqs is None:
+        return None
+    free = found.total - found.weights.lower - found.activation.lower - found.other.lower
+    if seqs * state <= free:
+        return None
+    fits = max(int((found.total - found.weights.upper) * 0.5) // state, 1)
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"max_batch_size": seqs, "state_bytes": state, "needed_bytes": seqs * state},
+        facts=[fact] if fact and not case.set.seqs else [],
+        says=f"the states of {seqs} sequences (max_batch_size) take {format_bytes(seqs * state)}, "
+        f"{format_bytes(max(free, 0))} are free: allocation fails",
+        remedy=f"--max_batch_size {fits}",
     )
 
 

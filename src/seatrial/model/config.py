@@ -120,12 +120,15 @@ def _positions(keys: Keys) -> int | None:
         "max_seq_len",
         "model_max_length",
         "max_target_positions",
+        "context_window_size",
     )
     rope = keys.section("rope_scaling", "rope_parameters")
     kind = (rope.text("rope_type", "type") or "") if rope else ""
     if rope and value and kind in {"yarn", "linear", "dynamic"}:
         original = rope.integer("original_max_position_embeddings")
         factor = rope.number("factor")
+        if not original and kind != "yarn":  # engines multiply the length as written
+            original = value
         if original and factor and 1 <= factor <= 1024:
             return max(value, int(original * factor))
     return value
@@ -136,11 +139,16 @@ def traits(keys: Keys, shape: Shape) -> list[str]:
     rope = keys.section("rope_scaling", "rope_parameters")
     kind = (rope.text("rope_type", "type") or "") if rope else ""
     found = [f"rope:{kind}"] if kind in _ROPES else []
+    own = keys.integer("max_position_embeddings")
+    if rope and own and "original_max_position_embeddings" in rope and kind in _ROPES[:3]:
+        found.append(f"positions:{own}")
     own = keys.integer("head_dim", high=MAX_DIM)
     if own and shape.hidden and shape.heads and own * shape.heads != shape.hidden:
         found.append("head-dim")
     if shape.experts:
         found.append("experts")
+    if source := keys.integer("max_source_positions", high=1 << 20):
+        found.append(f"source:{source}")
     part = keys.number("partial_rotary_factor")
     if part is not None and 0 < part < 1:
         found.append("partial-rotary")

@@ -18,7 +18,7 @@ from seatrial.model.gguf_types import FILE_TYPES, bits_per_weight
 from seatrial.model.info import Format, ModelInfo, Quantization, TensorInfo
 from seatrial.model.layers import cache_groups
 from seatrial.model.parameters import estimate
-from seatrial.model.prebuilt import built_for, built_with
+from seatrial.model.prebuilt import baked_in, built_for, built_with
 
 _THINKING = ("<think>", "reasoning_content", "enable_thinking", "<|channel|>", "thinking")
 MAX_FILES = 4096
@@ -222,7 +222,9 @@ def _read_folder(folder: Path) -> ModelInfo:
         license=_license(folder),
         projector=None,
         findings=notes,
-        traits=config.traits(keys, shape) + (["vision"] if config.has_vision(outer) else []),
+        traits=config.traits(keys, shape)
+        + (["vision"] if config.has_vision(outer) else [])
+        + (baked_in(outer) if form == "tensorrt-engine" else []),
     )
 
 

@@ -49,6 +49,12 @@ def _metadata(shape: dict[str, Any]) -> dict[str, Any]:
         "sliding_window": "attention.sliding_window",
         "key_length": "attention.key_length",
         "pooling": "pooling_type",
+        "full_attention_interval": "full_attention_interval",
+        "ssm_conv_kernel": "ssm.conv_kernel",
+        "ssm_inner_size": "ssm.inner_size",
+        "ssm_state_size": "ssm.state_size",
+        "ssm_time_step_rank": "ssm.time_step_rank",
+        "ssm_group_count": "ssm.group_count",
     }
     values = {"general.architecture": arch, "tokenizer.ggml.model": "gpt2"}
     values |= {f"{arch}.{names[k]}": v for k, v in shape.items() if k in names}
