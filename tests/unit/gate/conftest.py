@@ -190,3 +190,21 @@ def first(judge: Judge) -> Callable[..., GateRow]:
         return judge(asked, **more).candidates[0]
 
     return run
+
+
+@pytest.fixture
+def as_documented(first: Callable[..., GateRow]) -> Callable[[dict[str, Any]], None]:
+    """Judge one situation of a data file, and compare with its outcome and its reasons."""
+
+    def compare(case: dict[str, Any]) -> None:
+        candidate = {k: case[k] for k in ("engine", "version", "args", "env") if k in case}
+        asked = {k: case[k] for k in ("model", "hardware", "requires") if k in case}
+        row = first({**asked, "candidates": [candidate]})
+        told = [r for r in row.reasons if r.verdict != "feasible"]
+        said = [f"{r.verdict} {r.constraint}: {r.says}" for r in told]
+        assert row.verdict == case.get("got", case["verdict"]), said
+        if case["verdict"] != "feasible" and "got" not in case:
+            assert row.reasons[0].constraint in case["constraint"], said
+            assert row.reasons[0].remedy
+
+    return compare

@@ -18,13 +18,5 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_archetype(name: str, first: Any) -> None:
-    case = dict(CASES[name])
-    candidate = {k: case[k] for k in ("engine", "version", "args", "env") if k in case}
-    asked = {k: case[k] for k in ("model", "hardware", "requires") if k in case}
-    row = first({**asked, "candidates": [candidate]})
-    said = [f"{r.verdict} {r.constraint}: {r.says}" for r in row.reasons if r.verdict != "feasible"]
-    assert row.verdict == case.get("got", case["verdict"]), said
-    if case["verdict"] != "feasible" and "got" not in case:
-        assert row.reasons[0].constraint in case["constraint"], said
-        assert row.reasons[0].remedy
+def test_archetype(name: str, as_documented: Any) -> None:
+    as_documented(CASES[name])
