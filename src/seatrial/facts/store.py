@@ -174,10 +174,11 @@ class FactStore:
             raise _damaged(place, str(error)) from error
 
     def _documented(self, engine: str) -> list[Documented]:
-        """Hand-entered facts: the engine's own file, and what the gate's cases rest on."""
+        """Hand-entered facts: the engine's own file, what the gate's cases rest on, and what its
+        builds ask of the machine."""
         if engine not in self._documents:
             folder = resources.files("seatrial.facts").joinpath("documented")
-            files = (folder.joinpath(f"{engine}.json"), folder.joinpath(f"gate/{engine}.json"))
+            files = [folder.joinpath(f"{part}{engine}.json") for part in ("", "gate/", "hosts/")]
             self._documents[engine] = [
                 entry for f in files if f.is_file() for entry in decode_documented(f.read_bytes())
             ]

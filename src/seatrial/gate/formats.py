@@ -22,6 +22,7 @@ from seatrial.gate.generic import (
     newer_library,
     refused,
 )
+from seatrial.gate.hosts import other_byte_order
 from seatrial.gate.registry import class_names, registered
 
 _ELSEWHERE = {
@@ -117,7 +118,8 @@ def format_unsupported(case: Case) -> Finding | None:
     if fact.condition:
         says += f" ({fact.condition})"
     if fact.value == "native":
-        return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+        turned = other_byte_order(case)
+        return turned or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     if fact.value == "plugin":
         plugin = fact.detail.get("plugin", "its plugin")
         last = fact.detail.get("last_version")

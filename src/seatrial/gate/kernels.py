@@ -220,7 +220,7 @@ def _family_specific(case: Case, capability: int) -> Finding | None:
         or (family == "mxfp4" and capability == 121)
     )  # what vLLM's exclusions say of its own kernels nobody has shown for these
     shown = case.known.excludes(f"{family}_{'moe' if case.moe else 'dense'}+sm{capability}")
-    if (not fp4 and not experts) or (shown is not None and shown.value == "ended"):
+    if (not fp4 and not experts) or shown is not None:  # ended, or said by the exclusion itself
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,

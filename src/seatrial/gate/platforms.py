@@ -9,6 +9,13 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.hosts import (
+    architecture,
+    by_another_path,
+    off_the_builds,
+    own_driver_floor,
+    system,
+)
 from seatrial.gate.method_flag import slower_by_flag
 from seatrial.hardware import all_gpus, driver_suffices, min_driver
 
@@ -84,7 +91,8 @@ def platform_unsupported(case: Case) -> Finding | None:
             verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log")
         )
     return (
-        _chip(case, fact, vendor)
+        off_the_builds(case)
+        or _chip(case, fact, vendor)
         or _board(case, fact)
         or _arm_host(case)
         or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
@@ -219,12 +227,9 @@ def _no_override(case: Case, near: Fact) -> Finding | None:
     remedy="Linux (or WSL), or an engine with a build for it",
 )
 def os_unsupported(case: Case) -> Finding | None:
-    asked = (case.spec.hardware.os or "").lower()
-    family = next((n for n in ("windows", "macos", "darwin", "linux") if n in asked), None)
-    fact = case.known.get("requires", "os")
+    family, fact = system(case), case.known.get("requires", "os")
     if family is None or fact is None or not isinstance(fact.value, list):
         return None
-    family = "macos" if family == "darwin" else family
     if family in fact.value:
         return None
     return Finding(
@@ -293,6 +298,8 @@ def _flags(case: Case, fact: Fact) -> Finding:
             facts=[fact],
             says=f"the processor has {', '.join(fact.value)}",
         )
+    if (other := by_another_path(case, lacking)) is not None:
+        return other
     return Finding(
         verdict=Verdict.CONDITIONAL if fact.detail.get("from_source") else Verdict.INFEASIBLE,
         says=f"the processor lacks {', '.join(lacking)}: {fact.condition or ''}".rstrip(": "),
@@ -316,14 +323,16 @@ def _has(flags: list[str], wanted: str) -> bool:
 @constraint(
     "driver_too_old",
     asks="Is the GPU driver new enough for the CUDA version that the build carries?",
-    needs="hardware.driver, fact requires cuda",
-    verdicts=("infeasible", "unknown"),
+    needs="hardware.driver, facts requires driver, requires cuda",
+    verdicts=("infeasible", "degraded", "unknown"),
     remedy="a newer driver, or a version of the engine built with an older CUDA",
 )
 def driver_too_old(case: Case) -> Finding | None:
     driver = case.target.driver
     if driver is None or case.target.vendor != "nvidia":
         return None
+    if (own := own_driver_floor(case)) is not None:
+        return own
     fact, cuda = _cuda(case)
     if cuda is None:
         return None
@@ -426,7 +435,7 @@ def _needed_glibc(case: Case) -> tuple[int | None, str, list[Fact]]:
     tag = re.search(r"manylinux_2_(\d+)", case.known.artefact or "")
     if tag is not None and not (case.engine == "vllm" and case.target.on_cpu):
         found.append((int(tag.group(1)), "the wheel", []))  # on a CPU it is another wheel
-    own = case.known.get("requires", "glibc:cpu" if case.target.on_cpu else "glibc")
+    own = case.known.get("requires", _glibc_subject(case))
     own = own if own is not None and own.source.kind != "metadata" else None
     minor = re.match(r"2\.(\d+)", str(own.value)) if own else None
     if own and minor:
@@ -436,6 +445,14 @@ def _needed_glibc(case: Case) -> tuple[int | None, str, list[Fact]]:
     if torch and pinned and (int(pinned.group(1)), int(pinned.group(2))) >= (2, 7):
         found.append((28, f"PyTorch {torch.value}", [torch]))
     return max(found, key=lambda f: f[0], default=(None, "", []))
+
+
+def _glibc_subject(case: Case) -> str:
+    """The builds for a processor are others, and for one that is no x86 others again."""
+    if not case.target.on_cpu:
+        return "glibc"
+    arch = architecture(case)
+    return "glibc:cpu" if arch == "x86_64" else f"glibc:cpu:{arch}"
 
 
 def _host_glibc(case: Case) -> int | None:

@@ -10,6 +10,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, by_fact, constraint
+from seatrial.gate.hosts import unlisted_type
 from seatrial.gate.kernels import flag_lifts, kind, method_subjects, on_other_backend
 from seatrial.gate.method_flag import flag_against_checkpoint
 from seatrial.gate.tensor_types import unread_type
@@ -174,14 +175,14 @@ def _not_on_platform(case: Case) -> Finding | None:
     """ROCm has a list of methods of its own; CPU kernels may need more than the build does."""
     quant = case.quant
     assert quant is not None
-    if case.target.on_cpu:
-        return _cpu_kernel(case)
+    if case.target.on_cpu and (lacking := _cpu_kernel(case)) is not None:
+        return lacking
     own_list = _of_platform(case, quant)
     if own_list and all(f.value in _GONE for f in own_list):
         return Finding(
             verdict=Verdict.INFEASIBLE,
-            says=f"{quant.method} {quant.scheme} on {case.target.gpu_name} in {case.engine} "
-            f"{case.version or ''}: {own_list[0].condition or own_list[0].value}",
+            says=f"{quant.method} {quant.scheme} on {case.target.gpu_name or 'the processor'} in "
+            f"{case.engine} {case.version or ''}: {own_list[0].condition or own_list[0].value}",
             facts=own_list[:1],
             remedy="a checkpoint in another method that the platform lists, or a 16-bit one",
         )
@@ -338,7 +339,7 @@ def _unlisted_method(case: Case) -> Finding | None:
 def dtype_unsupported(case: Case) -> Finding | None:
     capability, model = case.capability, case.loaded
     if capability is None or model is None or model.format == "gguf":
-        return None
+        return unlisted_type(case)
     if case.form == "tensorrt-engine":
         return None
     wanted = case.set.dtype or case.spec.model.precision or model.dtype or ""

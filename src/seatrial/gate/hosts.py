@@ -1,0 +1,215 @@
+"""What a released build asks of the machine around the accelerator: the driver of its own
+minimum, the processor's architecture and byte order, the system, how devices are named.
+
+Each is a fact with a range of releases; here is only how such a fact is read against a machine.
+"""
+
+from __future__ import annotations
+
+from seatrial.core.verdict import Verdict
+from seatrial.gate.case import Case
+from seatrial.gate.constraint import Finding, by_fact
+from seatrial.hardware.cuda import driver_key
+
+_X86 = {"x86_64", "amd64"}
+_SAME_ARCH = {"arm64": "aarch64", "amd64": "x86_64"}
+BIG_ENDIAN = {"s390x", "ppc64"}
+_DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+
+def system(case: Case) -> str | None:
+    """linux, windows or macos, as far as the workload names it; WSL is Linux."""
+    asked = (case.target.os or "").lower()
+    if "wsl" in asked:
+        return "linux"
+    names = {"windows": "windows", "macos": "macos", "darwin": "macos", "linux": "linux"}
+    return next((family for word, family in names.items() if word in asked), None)
+
+
+def architecture(case: Case) -> str:
+    """The processor's architecture as the kernel spells it."""
+    arch = (case.target.arch or "x86_64").lower()
+    return _SAME_ARCH.get(arch, arch)
+
+
+def own_driver_floor(case: Case) -> Finding | None:
+    """An engine that asks for a newer driver than its CUDA does: compressed code needs one, and
+    older cards a newer one still (``detail.by_capability``: up to this compute, that driver)."""
+    fact, driver = case.known.get("requires", "driver"), case.target.driver
+    if fact is None or driver is None or case.target.vendor != "nvidia":
+        return None
+    floor, capability = str(fact.value), case.capability or 0
+    for most, higher in fact.detail.get("by_capability", []):
+        if capability <= most and driver_key(higher) > driver_key(floor):
+            floor = higher
+    have, need = driver_key(driver), driver_key(floor)
+    says = f"{case.engine} {case.version or ''} takes NVIDIA drivers from {floor} on"
+    numbers = {"driver": driver, "needs": floor}
+    if not have or have >= need[: len(have)]:
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            says=f"{says}; this is {driver}",
+            numbers=dict(numbers),
+            facts=[fact],
+        )
+    alone = bool(fact.detail.get("falls_back"))
+    return Finding(
+        verdict=Verdict.DEGRADED if alone else Verdict.INFEASIBLE,
+        says=f"{says}; this is {driver}"
+        + (": it runs on the processor" if alone else f": {fact.condition}"),
+        numbers=dict(numbers),
+        facts=[fact],
+        remedy="upgrade the driver, or a version of the engine that takes this one",
+    )
+
+
+def off_the_builds(case: Case) -> Finding | None:
+    """What ``platform_unsupported`` finds beyond the vendor."""
+    return (
+        _vendor_on_system(case)
+        or _generation(case)
+        or _processor(case)
+        or _from_source(case)
+        or _named_by_uuid(case)
+    )
+
+
+def _vendor_on_system(case: Case) -> Finding | None:
+    """A vendor's devices that an engine leaves alone on one system (``platform VENDOR+SYSTEM``)."""
+    family = system(case)
+    fact = case.known.get("platform", f"{case.target.vendor}+{family}") if family else None
+    if fact is None or fact.value != "processor":
+        return None
+    return Finding(
+        verdict=Verdict.DEGRADED,
+        says=f"{case.target.gpu_name} under {family}: {fact.condition}: it runs on the processor",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "Linux on the same machine"),
+    )
+
+
+def _generation(case: Case) -> Finding | None:
+    """A generation of devices without a compute number that a release does not serve."""
+    gpu = case.target.gpu
+    if gpu is None or case.capability is not None:
+        return None
+    names = [n for n in (gpu.gfx, gpu.architecture) if n]
+    fact = next((f for n in names if (f := case.known.excludes(f"engine+{n}"))), None)
+    if fact is None or fact.value == "ended":
+        return None
+    set_so, ways = case.variable_lifts(fact)
+    if set_so:
+        return None
+    build = fact.detail.get("build")
+    found = by_fact(case, fact, case.target.gpu_name or "", remedy="another release or engine")
+    if not (build or ways):
+        return found
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=found.says,
+        facts=[fact],
+        remedy=str(build or ways),
+    )
+
+
+def _processor(case: Case) -> Finding | None:
+    """A processor that is no x86: a release has a build for its architecture or has none."""
+    arch = architecture(case)
+    if not case.target.on_cpu or arch in _X86:
+        return None
+    fact = case.known.get("platform", f"cpu+{arch}")
+    if fact is None or fact.value not in {"source", "none"}:
+        return None
+    what = f"{case.engine} {case.version or ''} on {arch}"
+    if fact.value == "none":
+        return by_fact(case, fact, arch, remedy="llama.cpp built for this processor")
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"{what}: {fact.condition or 'there is no ready build, it is built from source'}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "build it on this machine, or llama.cpp"),
+    )
+
+
+def _from_source(case: Case) -> Finding | None:
+    """A vendor whose devices the released wheel serves only after an install of one's own."""
+    fact = case.known.get("requires", f"install:{case.target.vendor}")
+    if fact is None:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"{case.engine} {case.version or ''} on {case.target.vendor}: {fact.condition}",
+        facts=[fact],
+        remedy=str(fact.value),
+    )
+
+
+def _named_by_uuid(case: Case) -> Finding | None:
+    """A list of devices in the environment whose entries are no numbers: a whole GPU or an
+    instance of one (MIG) by its UUID, where the release reads numbers only."""
+    fact = case.known.excludes("devices+uuid")
+    if fact is None or fact.value == "ended" or case.target.on_cpu:
+        return None
+    for name in _DEVICE_LISTS:
+        given = [d.strip() for d in str(case.candidate.env.get(name, "")).split(",") if d.strip()]
+        if odd := [d for d in given if not d.lstrip("-").isdigit()]:
+            return Finding(
+                verdict=Verdict.CONDITIONAL,
+                says=f"{name} names {odd[0][:12]}…: {fact.condition}",
+                facts=[fact],
+                remedy=str(fact.detail.get("remedy") or "name the device by its number"),
+            )
+    return None
+
+
+def by_another_path(case: Case, lacking: list[str]) -> Finding | None:
+    """Instructions that are missing, where a flag of the candidate names a path without them."""
+    fact = case.known.get("requires", "cpu_flags:elsewhere")
+    flags = fact.detail.get("flag") if fact is not None else None
+    if fact is None or not isinstance(flags, dict) or not set(lacking) <= set(fact.value):
+        return None
+    if any(str(case.args.get(name, "")) != value for name, value in flags.items()):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"the processor lacks {', '.join(lacking)}: {fact.condition}",
+        numbers={"lacking": ", ".join(lacking)},
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy")),
+    )
+
+
+def other_byte_order(case: Case) -> Finding | None:
+    """A GGUF is written in one byte order and is not turned round when it is read."""
+    arch = architecture(case)
+    if case.form != "gguf" or not case.target.on_cpu or arch not in BIG_ENDIAN:
+        return None
+    fact = case.known.excludes("gguf+big-endian")
+    if fact is None:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"the file is little-endian, {arch} is not: {fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy")),
+    )
+
+
+def unlisted_type(case: Case) -> Finding | None:
+    """A 16-bit type that the build for this processor does not compute in; an engine that then
+    takes another by itself does so unless the type is asked for by name."""
+    arch, model = architecture(case), case.loaded
+    if not case.target.on_cpu or arch in _X86 or model is None or model.format == "gguf":
+        return None
+    asked = (case.set.dtype or "auto").lower()
+    wanted = (model.dtype or "").lower() if asked == "auto" else asked
+    wanted = {"half": "float16", "fp16": "float16", "bf16": "bfloat16"}.get(wanted, wanted)
+    fact = case.known.excludes(f"{wanted}+{arch}")
+    if fact is None or fact.value == "ended" or (asked == "auto" and fact.detail.get("automatic")):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"{wanted} on {arch}: {fact.condition}",
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "another --dtype"),
+    )
