@@ -75,6 +75,11 @@ RANK: dict[str, int] = {
 EXPIRY_DAYS = 14
 
 
+def current_day() -> datetime.date:
+    """The day against which facts are aged where the caller names none."""
+    return datetime.date.today()
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a claim stands.
 
@@ -139,7 +144,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def expired(self, today: datetime.date | None = None) -> bool:
         """Whether its day has passed (a newer release expires it as well: ``FactSet.stale``)."""
-        return (today or datetime.date.today()).isoformat() > self.expires
+        return (today or current_day()).isoformat() > self.expires
 
 
 def fact_id(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Any
 
-from seatrial.facts import Fact, FactSet, FactStore
+from seatrial.facts import Fact, FactSet, FactStore, record
 from seatrial.facts import version as order
 from seatrial.facts.shortened import plain
 
@@ -44,7 +44,7 @@ class Knowledge:
         self.engine = engine
         self.version = version
         self.layer = layer
-        self.today = today or datetime.date.today()
+        self.today = today or record.current_day()
         self._store = store
         known = engine in store.engines()
         self.facts: FactSet | None = store.engine(engine, version) if known else None

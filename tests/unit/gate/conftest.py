@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import struct
 from collections.abc import Callable
@@ -105,6 +106,20 @@ def write_model(folder: Path, shape: dict[str, Any]) -> Path:
     if shape.get("engine"):
         (folder / "rank0.engine").write_bytes(b"plan")
     return folder
+
+
+@pytest.fixture(scope="session")
+def day_of_the_facts(store: facts.FactStore) -> datetime.date:
+    """The day on which the newest of the shipped facts was entered."""
+    predicates = ("excludes", "requires", "supports")
+    entered = (f for e in store.engines() for p in predicates for f in store.documented(e, p))
+    return datetime.date.fromisoformat(max(f.verified_on for f in entered))
+
+
+@pytest.fixture(autouse=True)
+def _not_older(monkeypatch: pytest.MonkeyPatch, day_of_the_facts: datetime.date) -> None:
+    """What is tested is the knowledge as it was entered: it does not age while the tests stay."""
+    monkeypatch.setattr(facts.record, "current_day", lambda: day_of_the_facts)
 
 
 @pytest.fixture(scope="session")

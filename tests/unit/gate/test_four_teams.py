@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ NAMES = ("changing-models", "shared-prefixes", "one-fixed-model", "customer-host
 
 
 @pytest.fixture(scope="module")
-def tables(repo_root: Path, store: FactStore, host: hardware.Host) -> dict[str, GateTable]:
+def tables(
+    repo_root: Path, store: FactStore, host: hardware.Host, day_of_the_facts: datetime.date
+) -> dict[str, GateTable]:
     folder = repo_root / "examples" / "seven-b-w4a16"
     return {
         name: gate.run(
@@ -25,6 +28,7 @@ def tables(repo_root: Path, store: FactStore, host: hardware.Host) -> dict[str, 
             facts=store,
             host=host,
             installed={},
+            today=day_of_the_facts,
         )
         for name in NAMES
     }
