@@ -17,7 +17,15 @@ from seatrial.facts import version as order
 from seatrial.gate import offload
 from seatrial.gate.case import Case, Numbers
 from seatrial.gate.constraint import Finding, constraint
-from seatrial.gate.pool import Pool, at_least, beside_weights, pool
+from seatrial.gate.pool import (
+    SPLIT_FROM,
+    Pool,
+    at_least,
+    beside_weights,
+    may_split,
+    pool,
+    splits_prompts,
+)
 from seatrial.gate.topology import divides
 from seatrial.model import ModelInfo, memory
 from seatrial.model.memory import Band
@@ -200,6 +208,8 @@ def _flags(case: Case, wide: Pool) -> str:
         words.append(f"{flag} {max(case.concurrency or 1, 16)}")
     if case.set.batched_tokens is None and vllm:
         words.append("--max-num-batched-tokens 2048")
+    if vllm and not splits_prompts(case) and may_split(case):
+        words.append("--enable-chunked-prefill")
     return " ".join(words)
 
 
@@ -436,20 +446,6 @@ def _less_cache(case: Case, found: Pool, need: Band) -> str:
     return "; or ".join(options)
 
 
-_CHUNKED_FROM = 32768
-"""Above this length vLLM 0.5.3 to 0.7 split prompts by default (vllm-project/vllm#6666,
-arg_utils.py): not profiled whole."""
-
-
-def _splits(case: Case) -> bool:
-    """Whether vLLM before 0.8 split long prompts by itself: not of models that see (0.6.3 on), not
-    with adapters, speculation or a window (vllm 0.6.3 and 0.7.3 wheels, arg_utils.py 936, 1164)."""
-    model = case.loaded
-    sees = model is not None and model.vision and at_least(case, "0.6.3")
-    windows = model is not None and any(g.kind == "sliding" for g in model.cache)
-    return at_least(case, "0.5.3") and not (sees or windows or case.set.lora or case.speculative)
-
-
 def _default_length(case: Case, found: Pool) -> Finding | None:
     """No length limit is set: vLLM takes the model's own, and refuses to start where one such
     sequence does not fit ("larger than the maximum number of tokens that can be stored")."""
@@ -466,7 +462,8 @@ def _default_length(case: Case, found: Pool) -> Finding | None:
     if not at_least(case, "0.8.0"):
         # A prompt of that length is profiled whole, and the best estimate is too high there: 229
         # blocks of 16 tokens were left of a 13B on 32 GB, it says 261 (vllm-project/vllm#2418)
-        piece = min(longest, _CHUNKED_FROM) if _splits(case) else longest
+        split = at_least(case, "0.5.3") and may_split(case)
+        piece = min(longest, SPLIT_FROM) if split else longest
         whole = pool(case.with_args(max_model_len=piece)) or found
         sure = whole.room.lower
     if need.lower <= sure:

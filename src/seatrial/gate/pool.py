@@ -70,8 +70,8 @@ def pool(case: Case, *, generous: bool = False) -> Pool | None:
     if generous:
         share = case.set.share or max(share, GENEROUS_SHARE)
         seqs = case.set.seqs or min(seqs, max(case.concurrency or 1, 16))
-        whole = case.engine == "vllm" and not at_least(case, "0.8.0")  # prompts were not split
-        tokens = tokens if whole else case.set.batched_tokens or min(tokens, 2048)
+        if splits_prompts(case) or may_split(case):
+            tokens = case.set.batched_tokens or min(tokens, 2048)
     activation, other = _activation(case, model, seqs, tokens), _other(case)
     free = case.engine in OF_FREE
     room = Band(
@@ -176,7 +176,8 @@ def _uses_draft(case: Case) -> bool:
 def scheduled_tokens(case: Case) -> tuple[int, int]:
     """(max_num_seqs, max_num_batched_tokens): flags, else vLLM's defaults by device memory
     (vllm 0.33.0 vllm/engine/arg_utils.py, get_batch_defaults: 1024 and 8192 from 70 GiB up, not
-    on A100 and GB10; 16384 from 160 GiB). Before 0.8 a prompt was never split."""
+    on A100 and GB10; 16384 from 160 GiB). Before 0.8 a prompt was split only above a length, or
+    where a flag said so."""
     gpu = case.target.gpu
     small = gpu is None or "a100" in gpu.name or gpu.name == "gb10"
     big = gpu is not None and not small and gpu.memory_bytes >= 70 * GIB
@@ -186,8 +187,35 @@ def scheduled_tokens(case: Case) -> tuple[int, int]:
     old = case.engine == "vllm" and not at_least(case, "0.8.0")
     if old and case.set.batched_tokens is None:
         seqs = case.set.seqs or 256
-        tokens = max(case.set.length or case.context or 2048, 2048)
+        length = max(case.set.length or case.context or 2048, 2048)
+        tokens = min(length, 2048) if splits_prompts(case) else length
     return seqs, tokens
+
+
+SPLIT_FROM = 32768
+"""Above this length vLLM 0.5.3 to 0.7 split prompts by default (vllm-project/vllm#6666,
+arg_utils.py): not profiled whole."""
+
+
+def splits_prompts(case: Case) -> bool:
+    """Whether a prompt is surely computed in pieces: always in other engines and in vLLM from 0.8
+    on, before it where the flag says so. Above ``SPLIT_FROM`` it did so by itself, and yet
+    Llama-3.1-405B left room for 79,392 tokens only (vllm-project/vllm#6746)."""
+    if case.engine != "vllm" or at_least(case, "0.8.0"):
+        return True
+    return case.args.get("enable_chunked_prefill") is True
+
+
+def may_split(case: Case) -> bool:
+    """Whether a flag could split them before 0.8 (it came with 0.4.1): not of models that see
+    (0.6.3 on), not with adapters, speculation or a window (vllm 0.6.3 and 0.7.3 wheels,
+    arg_utils.py 936, 1164)."""
+    if case.args.get("enable_chunked_prefill") is False:
+        return False
+    model = case.loaded
+    sees = model is not None and model.vision and at_least(case, "0.6.3")
+    windows = model is not None and any(g.kind == "sliding" for g in model.cache)
+    return at_least(case, "0.4.1") and not (sees or windows or case.set.lora or case.speculative)
 
 
 def at_least(case: Case, version: str) -> bool:
@@ -201,7 +229,7 @@ def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     wide = max(shape.intermediate or 4 * hidden, hidden)
     if shape.experts:
         wide = (shape.expert_intermediate or wide) * max(shape.experts_per_token or 1, 1)
-    whole = case.engine == "vllm" and not at_least(case, "0.8.0")  # prompts were not split
+    whole = case.engine == "vllm" and not at_least(case, "0.8.0")  # nothing was compiled
     copies = 3 if whole else 2
     least = tokens * copies * (hidden + wide // case.tp) * 2
     states = int(HIDDEN_BYTES * tokens * hidden)
