@@ -52,6 +52,23 @@ def test_a_workload_without_traffic_leaves_no_trial_behind(
     assert not (tmp_path / "trials").exists()
 
 
+def test_the_log_of_an_engine_that_did_not_start_stays(
+    seatrial: Run, tmp_path: Path, small_workload: Path
+) -> None:
+    text = small_workload.read_text()
+    wide = "quantization: Q8_0}, args: {ctx_size: 2000000000}"  # 46 TB of cache
+    small_workload.write_text(text.replace("quantization: Q8_0}", wide))
+    code, err = _run(seatrial("bench", small_workload))
+    assert code == 2
+    names = [word for word in err.split() if word.startswith("llama.cpp-") and "q8_0" in word]
+    assert names, err
+    code, err = _run(seatrial("bench", small_workload, "--candidate", names[0]))
+    assert code == 4, err
+    kept = next(tmp_path.glob("*.engine.log"))
+    assert kept.name in err
+    assert "failed to initialize the context" in kept.read_text()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [

@@ -6,7 +6,8 @@ it and stopped again. One cell is no trial: nothing is repeated, compared or dec
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ def bench_workload(
         PrerequisiteError: the candidate's engine is not on this machine.
         EngineError: the engine does not start or does not generate.
     """
-    from contextlib import nullcontext
+    from contextlib import ExitStack, nullcontext
 
     import msgspec
 
@@ -53,6 +54,7 @@ def bench_workload(
     resolved = resolve_traffic(loaded, progress=console.progress)
 
     def fill(folder: Path) -> Cell:
+        stack = ExitStack()
         if chosen is None:
             place: AbstractContextManager[RunningEngine] = nullcontext(
                 attach(endpoint or "", engine=engine, model=model)
@@ -60,7 +62,9 @@ def bench_workload(
         else:
             log = folder / "engine.log"
             place = started(chosen, loaded.spec, keep_log=log, progress=console.progress)
-        with place as running:
+            kept = (out.parent if out else Path()) / f"{chosen.id}.engine.log"
+            stack.enter_context(_log_stays(log, kept))
+        with stack, place as running:
             cell = measure(
                 engine=running,
                 candidate=chosen.id if chosen else running.adapter.name,
@@ -77,6 +81,21 @@ def bench_workload(
         return msgspec.structs.replace(cell, assumptions=said)
 
     return in_folder(out, fill)
+
+
+@contextmanager
+def _log_stays(log: Path, kept: Path) -> Iterator[None]:
+    """An engine that failed: its log outlives the folder of the cell that there is not."""
+    from seatrial.core.errors import EngineError
+    from seatrial.store import write_bytes
+
+    try:
+        yield
+    except EngineError as error:
+        if log.is_file():
+            write_bytes(kept, log.read_bytes())
+            error.where = error.where.replace(str(log), str(kept))
+        raise
 
 
 def _candidate(loaded: LoadedWorkload, only: str | None, console: Console) -> TrialCandidate:
