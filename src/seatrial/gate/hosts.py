@@ -14,6 +14,7 @@ from seatrial.hardware.cuda import driver_key
 _X86 = {"x86_64", "amd64"}
 _SAME_ARCH = {"arm64": "aarch64", "amd64": "x86_64"}
 BIG_ENDIAN = {"s390x", "ppc64"}
+_MUSL = ("alpine", "musl", "postmarket", "chimera")
 _DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -113,11 +114,14 @@ def _generation(case: Case) -> Finding | None:
 
 
 def _processor(case: Case) -> Finding | None:
-    """A processor that is no x86: a release has a build for its architecture or has none."""
+    """A processor that is no x86: a release has a build for its architecture or has none. What is
+    said of ``cpu+other`` holds for each architecture beyond x86-64 and 64-bit Arm."""
     arch = architecture(case)
     if not case.target.on_cpu or arch in _X86:
         return None
     fact = case.known.get("platform", f"cpu+{arch}")
+    if fact is None and arch != "aarch64":
+        fact = case.known.get("platform", "cpu+other")
     if fact is None or fact.value not in {"source", "none"}:
         return None
     what = f"{case.engine} {case.version or ''} on {arch}"
@@ -160,6 +164,25 @@ def _named_by_uuid(case: Case) -> Finding | None:
                 remedy=str(fact.detail.get("remedy") or "name the device by its number"),
             )
     return None
+
+
+def other_library(case: Case, needs: str) -> Finding | None:
+    """A distribution on musl: what is linked against glibc, wheel or program, does not start."""
+    asked = (case.target.os or "").lower()
+    if not any(word in asked for word in _MUSL):
+        return None
+    fact = case.known.get("requires", "libc")
+    wheel = "manylinux" in (case.known.artefact or "")
+    if case.candidate.endpoint or not (needs or wheel or fact):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"{needs or 'the released build'} of {case.engine} {case.version or ''} is linked "
+        f"against glibc, {case.target.os} has musl: it does not start there",
+        facts=[fact] if fact else [],
+        remedy="the official container image, which brings its own C library, or a build on "
+        "this machine",
+    )
 
 
 def by_another_path(case: Case, lacking: list[str]) -> Finding | None:

@@ -13,6 +13,7 @@ from seatrial.gate.hosts import (
     architecture,
     by_another_path,
     off_the_builds,
+    other_library,
     own_driver_floor,
     system,
 )
@@ -393,12 +394,14 @@ _GLIBC = {
     "glibc_too_old",
     asks="Does the host's C library satisfy the wheel's tag?",
     needs="hardware.os or this host's glibc, the wheel's manylinux tag, its PyTorch, "
-    "fact requires glibc",
+    "facts requires glibc and libc",
     verdicts=("conditional",),
     remedy="the official container image, or a newer distribution",
 )
 def glibc_too_old(case: Case) -> Finding | None:
     have, (need, what, facts) = _host_glibc(case), _needed_glibc(case)
+    if (other := other_library(case, what)) is not None:
+        return other
     if have is None or need is None or case.candidate.endpoint:
         return None
     numbers = {"glibc": f"2.{have}", "needs": f"2.{need}"}
