@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from seatrial.core.errors import UsageError
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.facts.modeltypes import stages
 from seatrial.gate.case import Case
-from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.constraint import Finding, by_fact, constraint
 from seatrial.gate.kernels import no_integer_tiles
 from seatrial.gate.pool import at_least
 from seatrial.gate.registry import registered
 from seatrial.hardware import link_gb_s
 from seatrial.model import ModelInfo, memory
+from seatrial.model.info import CacheGroup
 
 _SLOW = {"ethernet-1g": 0.125, "ethernet-10g": 1.25}
 
@@ -136,6 +139,8 @@ def heads_tp_divisibility(case: Case) -> Finding | None:
     if tp < 2 or not heads:
         return None
     kv = case.model.shape.kv_heads if case.model else None
+    if (uneven := _state_groups(case)) is not None:
+        return uneven
     if heads % tp == 0 and _kv_divides(kv, tp):
         return Finding(
             verdict=Verdict.FEASIBLE,
@@ -147,6 +152,25 @@ def heads_tp_divisibility(case: Case) -> Finding | None:
     if heads % tp == 0:
         what = f"{kv} KV heads can be neither cut nor repeated evenly over {tp} ranks"
     return _escape(case, what, {"heads": heads, "kv_heads": kv, "tp": tp})
+
+
+def _state_groups(case: Case) -> Finding | None:
+    """Mamba-2 is cut by its own heads, and by its groups unless there is one, which is repeated."""
+    fact = case.known.excludes("mamba2_groups+tensor_parallel")
+    group = _mamba2(case)
+    if fact is None or group is None or case.tp < 2:
+        return None
+    heads, groups, tp = group.state_heads, group.state_groups, case.tp
+    if heads % tp == 0 and (groups == 1 or groups % tp == 0):
+        return None
+    what = f"{heads} heads in {groups} groups of Mamba-2 cannot be cut by {tp}"
+    found = _escape(case, what, {"state_heads": heads, "state_groups": groups, "tp": tp})
+    return msgspec.structs.replace(found, facts=[fact, *found.facts])
+
+
+def _mamba2(case: Case) -> CacheGroup | None:
+    cache = case.loaded.cache if case.loaded is not None else []
+    return next((group for group in cache if group.state_heads), None)
 
 
 @constraint(
@@ -170,6 +194,13 @@ def quant_split_unsupported(case: Case) -> Iterator[Finding]:
             says=f"{method} with {word.replace('_', ' ')} {ways}: {fact.condition}",
             remedy=str(fact.detail.get("remedy") or "one device, or another checkpoint"),
         )
+    group, fact = _mamba2(case), case.known.excludes("mamba2_quantized+tensor_parallel")
+    if group is None or fact is None or case.quant is None or case.tp < 2:
+        return
+    if fact.value == "uneven" and group.state_groups % case.tp == 0:
+        return
+    verdict = Verdict.INFEASIBLE if case.set.tp_stated else Verdict.CONDITIONAL
+    yield by_fact(case, fact, "a quantised checkpoint with Mamba-2 layers", verdict=verdict)
 
 
 @constraint(

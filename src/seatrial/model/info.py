@@ -29,6 +29,7 @@ class CacheGroup(msgspec.Struct, frozen=True, kw_only=True):
         key_dim, value_dim: elements per head and token. A latent has no value of its own.
         window: tokens kept, for sliding.
         recurrent_elements, conv_elements: state elements per layer and sequence.
+        state_heads, state_groups: Mamba-2's heads, and the groups that share their B and C.
     """
 
     kind: CacheKind
@@ -39,6 +40,8 @@ class CacheGroup(msgspec.Struct, frozen=True, kw_only=True):
     window: int | None = None
     recurrent_elements: int = 0
     conv_elements: int = 0
+    state_heads: int = 0
+    state_groups: int = 0
 
     @property
     def elements_per_token(self) -> int:

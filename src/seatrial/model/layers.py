@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
+
 from seatrial.model.bounded import Keys, damaged
 from seatrial.model.info import CacheGroup, Shape
 
@@ -233,9 +235,10 @@ def _mamba2(keys: Keys, layers: int, heads: int) -> CacheGroup | None:
     state = keys.integer("ssm_state_size", "mamba_d_state", "state_size")
     if not dim or not state:
         return None
-    groups = keys.integer("n_groups", "mamba_n_groups") or 1
+    groups = keys.integer("n_groups", "mamba_n_groups", "mamba_ngroups") or 1
     kernel = keys.integer("conv_kernel", "mamba_d_conv") or 4
-    return _state(layers, heads * dim * state, (kernel - 1) * (heads * dim + 2 * groups * state))
+    kept = _state(layers, heads * dim * state, (kernel - 1) * (heads * dim + 2 * groups * state))
+    return msgspec.structs.replace(kept, state_heads=heads, state_groups=groups)
 
 
 def _state(layers: int, recurrent: int, conv: int) -> CacheGroup:
