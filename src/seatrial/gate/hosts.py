@@ -6,6 +6,8 @@ Each is a fact with a range of releases; here is only how such a fact is read ag
 
 from __future__ import annotations
 
+import re
+
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, by_fact
@@ -76,16 +78,57 @@ def off_the_builds(case: Case) -> Finding | None:
 
 
 def _vendor_on_system(case: Case) -> Finding | None:
-    """A vendor's devices that an engine leaves alone on one system (``platform VENDOR+SYSTEM``)."""
-    family = system(case)
-    fact = case.known.get("platform", f"{case.target.vendor}+{family}") if family else None
-    if fact is None or fact.value != "processor":
+    """Devices that an engine leaves alone on one system: a vendor's (``platform
+    VENDOR+SYSTEM``) or a chip's (``platform gfxNNNN+SYSTEM``)."""
+    family, gpu = system(case), case.target.gpu
+    names = [gpu.gfx if gpu else None, case.target.vendor] if family else []
+    found = (case.known.get("platform", f"{n}+{family}") for n in names if n)
+    fact = next((f for f in found if f is not None and f.value == "processor"), None)
+    if fact is None or case.variable_lifts(fact)[0]:
         return None
     return Finding(
         verdict=Verdict.DEGRADED,
         says=f"{case.target.gpu_name} under {family}: {fact.condition}: it runs on the processor",
         facts=[fact],
         remedy=str(fact.detail.get("remedy") or "Linux on the same machine"),
+    )
+
+
+_ARM_HOSTS = ("gb10", "gh200", "gb200", "gb300")
+"""GPUs that are sold with an Arm processor only (Grace)."""
+
+
+def arm_host(case: Case) -> Finding | None:
+    """A wheel is for one processor architecture; Grace is aarch64, and another host may say so."""
+    gpu, asked = case.target.gpu, (case.spec.hardware.gpu or "").lower()
+    own = case.known.get("platform", "aarch64+cuda")
+    if gpu is None or gpu.vendor != "nvidia" or own is None or own.value != "none":
+        return None
+    grace = next((name for name in _ARM_HOSTS if name in (gpu.name, asked)), None)
+    if grace is None and architecture(case) != "aarch64":
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"{grace or 'the host'} has an Arm processor, {case.engine} {case.version or ''} has "
+        "no CUDA wheel for aarch64",
+        facts=[own],
+        remedy="the vendor's container for this machine, or a build from source",
+    )
+
+
+def older_system(case: Case, family: str) -> Finding | None:
+    """A system that the workload names by number, older than what the build was made for."""
+    fact = case.known.get("requires", f"os:{family}")
+    named = re.search(rf"{family}\D*(\d+)", (case.target.os or "").lower())
+    if fact is None or named is None or int(named.group(1)) >= int(str(fact.value)):
+        return None
+    return Finding(
+        verdict=Verdict.INFEASIBLE,
+        says=f"{case.engine} {case.version or ''} takes {family} {fact.value} or later, this is "
+        f"{case.target.os}: {fact.condition}",
+        numbers={"needs": str(fact.value)},
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or "a newer system, or an earlier release"),
     )
 
 

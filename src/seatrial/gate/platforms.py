@@ -11,8 +11,10 @@ from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.hosts import (
     architecture,
+    arm_host,
     by_another_path,
     off_the_builds,
+    older_system,
     other_library,
     own_driver_floor,
     system,
@@ -95,7 +97,7 @@ def platform_unsupported(case: Case) -> Finding | None:
         off_the_builds(case)
         or _chip(case, fact, vendor)
         or _board(case, fact)
-        or _arm_host(case)
+        or arm_host(case)
         or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     )
 
@@ -122,10 +124,10 @@ def _board(case: Case, fact: Fact) -> Finding | None:
         return None
     own = case.known.get("platform", gpu.name) or case.known.get("platform", "jetson")
     if own is not None:
+        other = "it is built on the device" if own.value == "source" else "one for JetPack exists"
         return Finding(
             verdict=Verdict.CONDITIONAL,
-            says=f"{gpu.name}: the released wheels of {case.engine} are for servers; there is a "
-            "build for JetPack",
+            says=f"{gpu.name}: the released wheels of {case.engine} are for servers; {other}",
             facts=[own],
             remedy=str(own.detail.get("remedy") or "the container built for JetPack"),
         )
@@ -136,25 +138,6 @@ def _board(case: Case, fact: Fact) -> Finding | None:
         facts=[fact],
         remedy="llama.cpp or Ollama, or a Jetson build after its probe",
         probe=case.probe("boot_log"),
-    )
-
-
-_ARM_HOSTS = ("gb10", "gb200")
-"""GPUs that are sold with an Arm processor only (Grace)."""
-
-
-def _arm_host(case: Case) -> Finding | None:
-    """A released wheel is for one processor architecture; Grace is aarch64."""
-    gpu = case.target.gpu
-    own = case.known.get("platform", "aarch64+cuda")
-    if gpu is None or gpu.name not in _ARM_HOSTS or own is None or own.value != "none":
-        return None
-    return Finding(
-        verdict=Verdict.CONDITIONAL,
-        says=f"{gpu.name} has an Arm processor, {case.engine} {case.version or ''} has no CUDA "
-        "wheel for aarch64",
-        facts=[own],
-        remedy="the vendor's container for this machine, or a build from source",
     )
 
 
@@ -223,7 +206,7 @@ def _no_override(case: Case, near: Fact) -> Finding | None:
 @constraint(
     "os_unsupported",
     asks="Is there a build for this operating system?",
-    needs="hardware.os, fact requires os",
+    needs="hardware.os, facts requires os and os:SYSTEM",
     verdicts=("infeasible",),
     remedy="Linux (or WSL), or an engine with a build for it",
 )
@@ -232,7 +215,7 @@ def os_unsupported(case: Case) -> Finding | None:
     if family is None or fact is None or not isinstance(fact.value, list):
         return None
     if family in fact.value:
-        return None
+        return older_system(case, family)
     return Finding(
         verdict=Verdict.INFEASIBLE,
         says=f"{case.engine} has builds for {', '.join(fact.value)}, not for {family}",
@@ -453,7 +436,7 @@ def _needed_glibc(case: Case) -> tuple[int | None, str, list[Fact]]:
 def _glibc_subject(case: Case) -> str:
     """The builds for a processor are others, and for one that is no x86 others again."""
     if not case.target.on_cpu:
-        return "glibc"
+        return "glibc:amd" if case.target.vendor == "amd" else "glibc"
     arch = architecture(case)
     return "glibc:cpu" if arch == "x86_64" else f"glibc:cpu:{arch}"
 
