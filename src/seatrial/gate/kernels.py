@@ -38,6 +38,8 @@ def method_subjects(case: Case) -> list[str]:
     if quant.method == "compressed-tensors":
         older = ["compressed-tensors:CompressedTensorsW4A16Fp4"] if quant.scheme == "nvfp4" else []
         return [s for s in (_CT.get(quant.scheme), *older) if s]  # its weight-only class
+    if quant.method == "quark":  # its schemes have floors of their own, and no weight-only way out
+        return [f"quark:{quant.scheme}", "quark"]
     names = [quant.method]
     if case.engine == "tensorrt-llm" and quant.method == "modelopt" and quant.scheme == "w4a16":
         names.append("awq")  # ModelOpt's W4A16_AWQ is what its documents call AWQ
@@ -60,6 +62,8 @@ def kind(case: Case) -> str | None:
         return None
     if quant.scheme in _FP8:
         return "fp8"
+    if quant.method == "quark":
+        return None  # MXFP4 of linear layers, not of experts: emulated where it is not native
     return quant.scheme if quant.scheme in {"nvfp4", "mxfp4"} else None
 
 

@@ -26,6 +26,8 @@ from seatrial.model import Quantization
     remedy="keep it for the memory it saves, do not count on its FLOPs; or another format",
 )
 def emulated_precision(case: Case) -> Finding | None:
+    if (emulated := _emulated_everywhere_but(case)) is not None:
+        return emulated
     family, capability = kind(case), case.capability
     if family not in {"fp8", "nvfp4"} or capability is None or case.quant is None:
         return None
@@ -55,6 +57,16 @@ def emulated_precision(case: Case) -> Finding | None:
         remedy=f"do not credit {family} FLOPs; prefer {prefer} unless weight memory binds",
         probe=case.probe("load_and_kernel"),
     )
+
+
+def _emulated_everywhere_but(case: Case) -> Finding | None:
+    """A scheme that the engine computes in 16 bits on all chips but those that a fact names."""
+    quant, gpu = case.quant, case.target.gpu
+    fact = case.known.excludes(f"{quant.method}:{quant.scheme}+emulated") if quant else None
+    if fact is None or gpu is None or gpu.gfx in fact.detail.get("native", []):
+        return None
+    what = f"{fact.subject.partition('+')[0]} on {gpu.gfx or gpu.name}"
+    return by_fact(case, fact, what, verdict=Verdict.DEGRADED)
 
 
 @constraint(

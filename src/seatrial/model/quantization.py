@@ -74,6 +74,8 @@ def _parse(own: Keys) -> Quantization:
         return _modelopt(own, method)
     if method == "fp8" or method == "fbgemm_fp8":
         return _fp8(own, method)
+    if method == "quark":
+        return _quark(own)
     if method == "smooth_quant":  # LMDeploy's: eight bits, integers unless it says float8_*
         eight_bit = (own.text("quant_dtype") or "").startswith("float8")
         return Quantization(method=method, scheme="fp8" if eight_bit else method, bits=8.0)
@@ -147,6 +149,36 @@ def _modelopt(own: Keys, method: str = "modelopt") -> Quantization:
     if "MIXED" in algo:
         return Quantization(method="modelopt_mixed", scheme="mixed", bits=8.0, **common)
     return Quantization(method="modelopt", scheme="fp8", bits=8.0, **common)
+
+
+def _quark(own: Keys) -> Quantization:
+    """AMD's: one configuration for all layers, and a list of those that are left out."""
+    every = own.section("global_quant_config") or Keys({}, own.path)
+    weight = every.section("weight") or Keys({}, own.path)
+    inputs = every.section("input_tensors")
+    kind = (weight.text("dtype") or "").lower()
+    scheme, bits = _QUARK.get(kind, ("quark", 8.0))
+    if kind in _QUARK and inputs is None and bits == 8.0:
+        scheme = "w8a16-fp8" if kind.startswith("fp8") else "w8a16"
+    return Quantization(
+        method="quark",
+        scheme=scheme,
+        bits=bits,
+        group_size=weight.integer("group_size"),
+        skipped=own.texts("exclude"),
+    )
+
+
+_QUARK = {
+    "fp8_e4m3": ("fp8", 8.0),
+    "int8": ("w8a8-int8", 8.0),
+    "fp4": ("mxfp4", 4.25),
+    "mx": ("mxfp4", 4.25),
+    "mx6": ("quark", 6.25),
+    "int4": ("w4a16", 4.0),
+    "uint4": ("w4a16", 4.0),
+}
+"""Quark's data types -> what is stored, and bits a weight (amd-quark export, config.json)."""
 
 
 def _compressed_tensors(own: Keys, method: str) -> Quantization:

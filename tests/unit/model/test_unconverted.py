@@ -77,3 +77,21 @@ def test_a_hostile_list_takes_no_time(tmp_path: Path) -> None:
     began = time.process_time()
     unconverted(model)
     assert time.process_time() - began < 5
+
+
+def test_quark_says_its_type_in_its_own_words(tmp_path: Path) -> None:
+    def stored(weight: dict[str, Any], inputs: dict[str, Any] | None) -> tuple[str, float]:
+        every = {"weight": weight, "input_tensors": inputs}
+        quant = {"quant_method": "quark", "global_quant_config": every, "exclude": ["lm_head"]}
+        (tmp_path / "config.json").write_text(json.dumps({**BODY, "quantization_config": quant}))
+        found = read(tmp_path).quantization
+        assert found is not None
+        assert found.skipped == ["lm_head"]
+        return found.scheme, memory.effective_bits(read(tmp_path))
+
+    eight = {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}
+    assert stored(eight, eight) == ("fp8", 8.0)
+    assert stored(eight, None) == ("w8a16-fp8", 8.0)
+    four = {"dtype": "fp4", "qscheme": "per_group", "group_size": 32}
+    assert stored(four, four) == ("mxfp4", 4.25)
+    assert stored({"dtype": "other"}, None) == ("quark", 8.0)
