@@ -169,6 +169,16 @@ def _flash_attention(case: Case, default: bool) -> bool:
     return str(stated).lower() in {"1", "true", "on", "t", "yes"}
 
 
+def _heads_taken(case: Case, shown: Fact) -> bool:
+    """Whether the heads are of a size that these kernels take (all, where the fact names none)."""
+    sizes, model = shown.detail.get("heads"), case.model
+    if not sizes or model is None:
+        return True
+    return all(
+        g.kind == "state" or (g.kind != "latent" and g.key_dim in sizes) for g in model.cache
+    )
+
+
 def _fp8_cache_below(case: Case, asked: str, listed: Fact | None) -> Finding | None:
     """Being on the list is not having a kernel: no FP8 units below compute 8.9, unless somebody
     has shown that this version converts the type in software."""
@@ -186,7 +196,8 @@ def _fp8_cache_below(case: Case, asked: str, listed: Fact | None) -> Finding | N
             remedy=str(chunked.detail.get("remedy")),
         )
     shown = case.known.get("min_capability", f"kv_cache:{asked.lower()}")
-    if listed is not None and shown is not None and capability >= shown.value:
+    taken = shown is not None and capability >= shown.value and _heads_taken(case, shown)
+    if listed is not None and taken:
         return None
     return Finding(
         verdict=Verdict.UNKNOWN,

@@ -14,7 +14,7 @@ import msgspec
 from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
 from seatrial.facts import version as order
-from seatrial.gate import offload
+from seatrial.gate import lengths, offload
 from seatrial.gate.case import Case, Numbers
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.pool import (
@@ -341,8 +341,10 @@ def need_per_sequence(case: Case, tokens: int) -> Band | None:
     if model is None or element is None:
         return None
     tp, pp = case.attention_tp, case.pp
-    tight = memory.kv_bytes(model, tokens, element_bytes=element, tp=tp, pp=pp)
     frees = frees_windows(case)
+    tight = memory.kv_bytes(
+        model, tokens, element_bytes=element, tp=tp, pp=pp, windows=frees is not False
+    )
     full = memory.kv_bytes(
         model, tokens, element_bytes=element, tp=tp, pp=pp, block=16, windows=frees is True
     )
@@ -388,10 +390,16 @@ def _latent_of_llama_cpp(case: Case, model: ModelInfo) -> tuple[int, int, int] |
 
 def frees_windows(case: Case) -> bool | None:
     """Whether the engine gives back what has left a sliding window: vLLM's hybrid manager since
-    0.10, SGLang's and llama.cpp's separate window caches; null where it is not known."""
+    0.10, llama.cpp's and Ollama's separate caches since the release that the fact names; null
+    where it is not known."""
     if case.engine == "vllm" and case.version:
         return order.key(case.version) >= order.key("0.10.0")
-    return True if case.engine in {"llama.cpp", "ollama"} else None
+    if case.engine not in {"llama.cpp", "ollama"}:
+        return None
+    fact = case.known.excludes("sliding_window+freed_cache")
+    if case.version and fact is not None:
+        return None if fact.value == "unknown" else False
+    return not case.args.get("swa_full")
 
 
 def _fitting(case: Case, room: int) -> int:
@@ -454,6 +462,8 @@ def _default_length(case: Case, found: Pool) -> Finding | None:
     asked = case.context
     if need is None or longest is None or case.set.length or case.engine != "vllm":
         return None
+    if lengths.fitted(case):
+        return None  # the engine takes what fits
     if asked is not None and not case.written:
         return None
     if not at_least(case, "0.2.7") or found.room.lower <= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
+from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.fits import need_per_sequence
@@ -144,6 +145,15 @@ def _part_asked(
     )
 
 
+def _none_by_default(case: Case) -> Fact | None:
+    """llama.cpp long put no layer onto a card unless it was told to (Metal apart). Said, not held
+    against a candidate: whoever names a card asks for its layers."""
+    fact = case.known.get("default", "n_gpu_layers") if case.engine == "llama.cpp" else None
+    if fact is None or fact.value != 0 or case.set.gpu_layers is not None or not case.written:
+        return None
+    return None if case.target.vendor == "apple" else fact
+
+
 def _experts_on_host(case: Case, weights: int) -> int:
     """Bytes of the routed experts that flags keep in the host's memory."""
     count, layers = (case.model.parameters, case.model.shape.layers) if case.model else (None, None)
@@ -247,7 +257,14 @@ def _on_devices(
     if (part := _part_asked(case, says, least, device, numbers)) is not None:
         return part
     if most <= device:
-        return Finding(verdict=Verdict.FEASIBLE, says=says, numbers=numbers)
+        none = _none_by_default(case)
+        return Finding(
+            verdict=Verdict.FEASIBLE,
+            says=f"{says}; {none.condition}" if none else says,
+            numbers=numbers,
+            facts=[none] if none else [],
+            remedy=str(none.detail["remedy"]) if none else "",
+        )
     smaller = "a smaller quantisation, a shorter context or cache type, or more devices"
     unified = case.target.gpu is not None and case.target.gpu.unified_memory
     if least <= device:

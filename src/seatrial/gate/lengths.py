@@ -7,6 +7,7 @@ from seatrial.facts import Fact
 from seatrial.gate import scaling
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
+from seatrial.gate.pool import SPLIT_FROM, at_least, may_split
 
 
 @constraint(
@@ -102,7 +103,7 @@ def _flag_over_model(case: Case, have: int) -> Finding | None:
 )
 def context_limit_set(case: Case) -> Finding | None:
     need, own = case.context, case.set.length or scaling.own_length(case)
-    if (whole := _prompt_in_one(case)) is not None:
+    if (whole := _prompt_in_one(case) or _unsplit(case) or _fitting_unknown(case)) is not None:
         return whole
     if not need or not own or own >= need or case.engine in {"llama.cpp", "ollama"}:
         return None
@@ -134,6 +135,49 @@ def _prompt_in_one(case: Case) -> Finding | None:
         says=f"a prompt runs in one step of at most {most} tokens (max_num_tokens), "
         f"{case.context} are needed",
         remedy=f"enable_chunked_prefill, or max_num_tokens {case.context}",
+    )
+
+
+def _unsplit(case: Case) -> Finding | None:
+    """vLLM with prompts that are not split refuses a budget below the length limit. The first core
+    split some by itself, the second all of them until 0.12 made the flag a choice again
+    (SchedulerConfig, verify_max_model_len)."""
+    own = case.model.shape.max_positions if case.model else None
+    length, most = case.set.length or own, case.set.batched_tokens
+    if case.engine != "vllm" or not length or not most or most >= length or fitted(case):
+        return None
+    asked = case.args.get("enable_chunked_prefill")
+    first, second = not at_least(case, "0.8.0"), at_least(case, "0.12.0")
+    by_itself = second or (length > SPLIT_FROM and at_least(case, "0.5.3") and may_split(case))
+    if not (first or second) or asked is True or (asked is None and by_itself):
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers={"max_num_batched_tokens": most, "limit": length},
+        says=f"prompts are not split here and max_num_batched_tokens {most} is below the length "
+        f"of {length}: start-up refuses it",
+        remedy=f"--enable-chunked-prefill, or --max-num-batched-tokens {length}",
+    )
+
+
+def fitted(case: Case) -> bool:
+    """Whether vLLM itself looks for the longest context that fits."""
+    return case.known.excludes("max_model_len+auto") is None and _asks_to_fit(case)
+
+
+def _asks_to_fit(case: Case) -> bool:
+    return case.engine == "vllm" and str(case.args.get("max_model_len")) in {"auto", "-1"}
+
+
+def _fitting_unknown(case: Case) -> Finding | None:
+    fact = case.known.excludes("max_model_len+auto") if _asks_to_fit(case) else None
+    if fact is None:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        facts=[fact],
+        says=f"max_model_len {case.args['max_model_len']}: {fact.condition}",
+        remedy=str(fact.detail["remedy"]),
     )
 
 

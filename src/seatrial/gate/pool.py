@@ -188,7 +188,7 @@ def scheduled_tokens(case: Case) -> tuple[int, int]:
     if old and case.set.batched_tokens is None:
         seqs = case.set.seqs or 256
         length = max(case.set.length or case.context or 2048, 2048)
-        tokens = min(length, 2048) if splits_prompts(case) else length
+        tokens = min(length, 2048) if splits_prompts(case) or splits_itself(case) else length
     return seqs, tokens
 
 
@@ -204,6 +204,13 @@ def splits_prompts(case: Case) -> bool:
     if case.engine != "vllm" or at_least(case, "0.8.0"):
         return True
     return case.args.get("enable_chunked_prefill") is True
+
+
+def splits_itself(case: Case) -> bool:
+    """Whether a stated length made vLLM before 0.8 split by itself, 512 tokens at a time: 35,000 of
+    Llama-3.1-8B took 0.06 GiB where 29,000 took 2.99 (vllm-project/vllm#10517, 0.6.4)."""
+    own = case.set.length or 0
+    return own > SPLIT_FROM and at_least(case, "0.6.0") and may_split(case)
 
 
 def may_split(case: Case) -> bool:
@@ -236,6 +243,8 @@ def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     sampler = int(SAMPLER_COPIES * seqs * vocabulary * 4)
     if case.engine not in {"vllm"}:
         sampler = int(2 * seqs * vocabulary * 4 / case.tp)
+    elif whole and tokens < (case.set.length or 0):
+        sampler = int(3 * seqs * vocabulary * 4)
     states += _encoder_profile(case, model, seqs)
     best = max(sampler + states, least)
     upper = max(int((sampler + states) * 1.15), least * (11 if whole else 15) // 10)
@@ -249,9 +258,11 @@ def _encoder_profile(case: Case, model: ModelInfo, seqs: int) -> int:
     """vLLM's first engine core, which ran encoder-decoders until 0.10.2, profiled an encoder input
     for every sequence at once: two copies each of the feed-forward and the hidden states, 9.2 GiB
     of whisper-large-v3-turbo at 256 (vllm-project/vllm#15216: 12 GB do not hold it)."""
-    word = next((t for t in model.traits if t.startswith("source:")), None)
+    word = next((t for t in model.traits if t.startswith(("source:", "image:"))), None)
     if word is None or case.engine != "vllm" or at_least(case, "0.10.2"):
         return 0
+    if word.startswith("image:"):  # of 256 images of Llama-3.2 (#10569): pixels [256, 1, 1, 4, ...]
+        return seqs * int(word.partition(":")[2])
     shape = model.shape
     width = 2 * (shape.intermediate or 0) + 2 * (shape.hidden or 0)
     return seqs * int(word.partition(":")[2]) * width * 2

@@ -157,6 +157,22 @@ def traits(keys: Keys, shape: Shape) -> list[str]:
     return found
 
 
+def images(keys: Keys) -> list[str]:
+    """Bytes of one image in an encoder whose states are attended to across (Mllama): tiles of
+    patches, padded to eights, with the layers that are kept and two feed-forward states, in 16
+    bits (vllm 0.6.3 wheel, models/mllama.py)."""
+    eye = keys.section("vision_config") if keys.text("model_type") == "mllama" else None
+    if eye is None:
+        return []
+    side = (eye.integer("image_size") or 560) // (eye.integer("patch_size") or 14)
+    tokens = -(-(side * side + 1) // 8) * 8 * (eye.integer("max_num_tiles") or 4)
+    hidden = eye.integer("hidden_size", high=MAX_DIM) or 1280
+    kept = len(eye.items("intermediate_layers_indices") or [0] * 5) + 1
+    return [
+        f"image:{tokens * (kept * hidden + 2 * (eye.integer('intermediate_size') or 5120)) * 2}"
+    ]
+
+
 _ROPES = ("linear", "dynamic", "yarn", "su", "longrope", "llama3")
 
 

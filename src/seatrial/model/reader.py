@@ -223,6 +223,7 @@ def _read_folder(folder: Path) -> ModelInfo:
         projector=None,
         findings=notes,
         traits=config.traits(keys, shape)
+        + config.images(outer)
         + (["vision"] if config.has_vision(outer) else [])
         + (baked_in(outer) if form == "tensorrt-engine" else []),
     )
