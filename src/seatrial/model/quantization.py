@@ -7,6 +7,7 @@ checkpoints may keep theirs in ``hf_quant_config.json``.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -26,7 +27,6 @@ _PLAIN = {
     "aqlm": "aqlm",
     "hqq": "hqq",
     "torchao": "torchao",
-    "quark": "quark",
     "exl2": "exl2",
     "exl3": "exl3",
 }
@@ -90,7 +90,7 @@ def _parse(own: Keys) -> Quantization:
             bits=4.5 if four else 8.0,
             skipped=own.texts("llm_int8_skip_modules"),
         )
-    bits = own.number("bits", "w_bit", "weight_bits") or 4.0
+    bits = own.number("bits", "w_bit", "weight_bits") or _bits_in_words(own)
     if not 0 < bits <= 32:
         raise damaged(own.path, "the bits of a weight should lie in 1..32")
     group = own.integer("group_size", "q_group_size") if own.number("group_size") != -1 else None
@@ -108,6 +108,20 @@ def _parse(own: Keys) -> Quantization:
         act_order=own.flag("desc_act") is True,
         skipped=own.texts("modules_to_not_convert"),
     )
+
+
+_WORDS = ("quant_type", "weights", "quant_config")
+"""Where torchao, quanto and EETQ, and HQQ say what is stored, in names and not in numbers."""
+
+
+def _bits_in_words(own: Keys) -> float:
+    """Bits from a type's name (``Int4WeightOnlyConfig``, ``int8``, ``nbits``); 4 if none is told:
+    most methods that name no width have that one."""
+    said = str([own.values.get(name) for name in _WORDS])[:20_000].lower()
+    if hit := re.search(r"nbits\W{1,4}(\d{1,2})\b", said):
+        return float(hit[1])
+    hit = re.search(r"(?:int|float|fp|nf)_?([248])(?!\d)", said)
+    return float(hit[1]) if hit else 4.0
 
 
 def _fp8(own: Keys, method: str) -> Quantization:

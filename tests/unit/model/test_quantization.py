@@ -1,4 +1,4 @@
-"""Modules that a quantised checkpoint leaves in 16 bits."""
+"""What of a quantised checkpoint is stored in how many bits: modules left out, types by name."""
 
 from __future__ import annotations
 
@@ -95,3 +95,29 @@ def test_quark_says_its_type_in_its_own_words(tmp_path: Path) -> None:
     four = {"dtype": "fp4", "qscheme": "per_group", "group_size": 32}
     assert stored(four, four) == ("mxfp4", 4.25)
     assert stored({"dtype": "other"}, None) == ("quark", 8.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "bits"),
+    [
+        ({"quant_method": "eetq", "weights": "int8"}, 8.0),
+        ({"quant_method": "quanto", "weights": "int4"}, 4.0),
+        ({"quant_method": "torchao", "quant_type": "int8_weight_only"}, 8.0),
+        ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnly"}}}, 4.0),
+        (
+            {
+                "quant_method": "torchao",
+                "quant_type": {"default": {"_type": "Float8DynamicActivationFloat8WeightConfig"}},
+            },
+            8.0,
+        ),
+        ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 3}}}, 3.0),
+        ({"quant_method": "exl2", "bits": 4.25}, 4.25),
+        ({"quant_method": "aqlm"}, 4.0),
+    ],
+)
+def test_bits_are_read_from_a_types_name(tmp_path: Path, said: dict[str, Any], bits: float) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({**BODY, "quantization_config": said}))
+    found = read(tmp_path).quantization
+    assert found is not None
+    assert found.bits == bits
