@@ -117,6 +117,9 @@ _WORDS = ("quant_type", "weights", "quant_config")
 def _bits_in_words(own: Keys) -> float:
     """Bits from a type's name (``Int4WeightOnlyConfig``, ``int8``, ``nbits``); 4 if none is told:
     most methods that name no width have that one."""
+    codes, wide = own.integer("nbits_per_codebook"), own.integer("in_group_size")
+    if codes and wide:  # AQLM: one code for so many weights, from each of its codebooks
+        return codes * (own.integer("num_codebooks") or 1) / wide
     said = str([own.values.get(name) for name in _WORDS])[:20_000].lower()
     if hit := re.search(r"nbits\W{1,4}(\d{1,2})\b", said):
         return float(hit[1])

@@ -114,6 +114,7 @@ def test_quark_says_its_type_in_its_own_words(tmp_path: Path) -> None:
         ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 3}}}, 3.0),
         ({"quant_method": "exl2", "bits": 4.25}, 4.25),
         ({"quant_method": "aqlm"}, 4.0),
+        ({"quant_method": "aqlm", "nbits_per_codebook": 16, "in_group_size": 8}, 2.0),
     ],
 )
 def test_bits_are_read_from_a_types_name(tmp_path: Path, said: dict[str, Any], bits: float) -> None:
