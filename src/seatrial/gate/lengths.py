@@ -283,7 +283,11 @@ def context_default(case: Case) -> Finding | None:
 def ollama_default(case: Case) -> int:
     """Tokens that Ollama takes where no context is named."""
     fact = case.known.get("default", "OLLAMA_CONTEXT_LENGTH")
-    return _by_memory(case, fact) if fact and isinstance(fact.value, int) else 4096
+    found = _by_memory(case, fact) if fact and isinstance(fact.value, int) else 4096
+    own = case.known.get("default", "OLLAMA_CONTEXT_LENGTH:family")  # more for these, if it fits
+    if own is None or case.architecture not in own.detail.get("families", []):
+        return found
+    return max(found, _by_memory(case, own))
 
 
 def _by_memory(case: Case, fact: Fact) -> int:
