@@ -22,6 +22,7 @@ from seatrial.gate.pool import (
     Pool,
     at_least,
     beside_weights,
+    compiled_chunk,
     may_split,
     pool,
     splits_prompts,
@@ -196,6 +197,8 @@ def _by_wider_group(case: Case, says: str, numbers: Numbers) -> Finding | None:
 
 def _flags(case: Case, wide: Pool) -> str:
     """The flags of the generous pool in the engine's own spelling."""
+    if (compiled_chunk(case) or 0) > 2048:
+        return "prefill_chunk_size 2048 (gen_config and compile again)"
     if case.engine not in {"vllm", "sglang"}:
         return ""
     vllm = case.engine == "vllm"

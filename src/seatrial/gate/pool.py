@@ -68,7 +68,8 @@ def pool(case: Case, *, generous: bool = False) -> Pool | None:
     total, share = gpu.memory_bytes, share_of(case)
     seqs, tokens = scheduled_tokens(case)
     if generous:
-        share = case.set.share or max(share, GENEROUS_SHARE)
+        most = share if case.engine == "mlc-llm" else max(share, GENEROUS_SHARE)
+        share = case.set.share or most
         seqs = case.set.seqs or min(seqs, max(case.concurrency or 1, 16))
         if splits_prompts(case) or may_split(case):
             tokens = case.set.batched_tokens or min(tokens, 2048)
@@ -184,6 +185,7 @@ def scheduled_tokens(case: Case) -> tuple[int, int]:
     huge = gpu is not None and gpu.memory_bytes >= 160 * GIB
     seqs = case.set.seqs or (1024 if big and case.engine == "vllm" else 256)
     tokens = case.set.batched_tokens or (16384 if huge else 8192 if big else 2048)
+    tokens = compiled_chunk(case) or tokens
     old = case.engine == "vllm" and not at_least(case, "0.8.0")
     if old and case.set.batched_tokens is None:
         seqs = case.set.seqs or 256
@@ -232,6 +234,8 @@ def at_least(case: Case, version: str) -> bool:
 
 def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     shape = model.shape
+    if case.engine == "mlc-llm" and compiled_chunk(case):
+        return _compiled_buffers(case, model, tokens)
     hidden, vocabulary = shape.hidden or 4096, shape.vocabulary or 128_000
     wide = max(shape.intermediate or 4 * hidden, hidden)
     if shape.experts:
@@ -252,6 +256,28 @@ def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     lower = int(0.75 * (sampler + states)) if measured else 0
     low = least * 9 // 10 if whole else least
     return Band(lower=min(best, max(low, lower)), best=best, upper=upper)
+
+
+def compiled_chunk(case: Case) -> int | None:
+    """Tokens of one step that an MLC library is compiled for: the flag, else the folder."""
+    if case.engine != "mlc-llm" or case.loaded is None:
+        return None
+    stated = case.args.get("prefill_chunk_size")
+    if isinstance(stated, int) and stated > 0:
+        return stated
+    traits = case.loaded.traits
+    word = next((t for t in traits if t.startswith("chunk:")), None)
+    return int(word.partition(":")[2]) if word else None
+
+
+def _compiled_buffers(case: Case, model: ModelInfo, chunk: int) -> Band:
+    """MLC-LLM plans its buffers when it compiles, float32 logits of every token of a chunk among
+    them: 21.85 GB of Qwen1.5-1.8B at 32768 (mlc-ai/mlc-llm#2239), this says 20.9."""
+    shape = model.shape
+    hidden = shape.hidden or 4096
+    layer = 2 * (shape.intermediate or 4 * hidden) // case.tp + 2 * hidden
+    best = chunk * (4 * (shape.vocabulary or 128_000) + 2 * layer)
+    return Band(lower=best * 9 // 10, best=best, upper=best * 11 // 10)
 
 
 def _encoder_profile(case: Case, model: ModelInfo, seqs: int) -> int:

@@ -149,6 +149,8 @@ def traits(keys: Keys, shape: Shape) -> list[str]:
         found.append("experts")
     if source := keys.integer("max_source_positions", high=1 << 20):
         found.append(f"source:{source}")
+    if chunk := keys.integer("prefill_chunk_size", high=1 << 24):
+        found.append(f"chunk:{chunk}")
     part = keys.number("partial_rotary_factor")
     if part is not None and 0 < part < 1:
         found.append("partial-rotary")
