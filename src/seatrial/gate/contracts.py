@@ -54,7 +54,7 @@ def judge(case: Case, feature: str, words: str) -> Finding:
         )
     says = f"{words} in {name}: {fact.value}" + (f" ({fact.condition})" if fact.condition else "")
     if fact.value in ("yes", True, "native"):
-        unset = _flags_unset(case, feature, words)
+        unset = _flags_unset(case, feature, words) or _lost_by_variable(case, feature, words)
         return unset or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
     if fact.value in ("no", False, "none"):
         other = on_pytorch(case, feature)
@@ -70,6 +70,16 @@ def judge(case: Case, feature: str, words: str) -> Finding:
     return Finding(
         verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("real_request")
     )
+
+
+def _lost_by_variable(case: Case, feature: str, words: str) -> Finding | None:
+    """A feature that a variable of the environment takes away: another engine core, say."""
+    for name, value in case.candidate.env.items():
+        fact = case.known.excludes(f"{feature}+env:{name}")
+        if fact is not None and str(value).strip().lower() in {"1", "true"}:
+            what = f"{words} under {name}={value}"
+            return by_fact(case, fact, what, verdict=Verdict.CONDITIONAL, remedy=f"{name}=0")
+    return None
 
 
 def on_pytorch(case: Case, feature: str) -> Fact | None:
@@ -178,6 +188,9 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
         return by_fact(case, images, "prefix reuse with an image model")
     if (chip := _prefix_chip(case)) is not None:
         return chip
+    own = case.known.excludes(f"prefix_cache+{case.architecture}")
+    if own is not None and own.value == "refuses":
+        return by_fact(case, own, f"prefix reuse with {case.architecture}")
     fact = case.known.excludes("prefix_cache+recurrent")
     hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
     if fact is None or not hybrid:

@@ -66,6 +66,26 @@ def own_driver_floor(case: Case) -> Finding | None:
     )
 
 
+def unloaded_ptx(case: Case) -> Finding | None:
+    """A driver of CUDA's own major version runs what was compiled for the chip, and compiles no
+    PTX of a newer minor version: kernels that come as PTX alone are refused
+    ("compiled with an unsupported toolchain")."""
+    fact, driver = case.known.get("requires", "driver:ptx"), case.target.driver
+    if fact is None or driver is None or case.capability not in fact.detail["capability"]:
+        return None
+    have, need = driver_key(driver), driver_key(str(fact.value))
+    if not have or have >= need[: len(have)]:
+        return None
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=f"driver {driver} on compute {(case.capability or 0) / 10:.1f} in {case.engine} "
+        f"{case.version or ''}: {fact.condition}",
+        numbers={"driver": driver, "needs": str(fact.value)},
+        facts=[fact],
+        remedy=str(fact.detail.get("remedy") or f"driver {fact.value}"),
+    )
+
+
 def off_the_builds(case: Case) -> Finding | None:
     """What ``platform_unsupported`` finds beyond the vendor."""
     return (

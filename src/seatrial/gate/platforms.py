@@ -18,6 +18,7 @@ from seatrial.gate.hosts import (
     other_library,
     own_driver_floor,
     system,
+    unloaded_ptx,
 )
 from seatrial.gate.method_flag import slower_by_flag
 from seatrial.hardware import all_gpus, driver_suffices, min_driver
@@ -308,7 +309,7 @@ def _has(flags: list[str], wanted: str) -> bool:
     "driver_too_old",
     asks="Is the GPU driver new enough for the CUDA version that the build carries?",
     needs="hardware.driver, facts requires driver, requires cuda",
-    verdicts=("infeasible", "degraded", "unknown"),
+    verdicts=("infeasible", "conditional", "degraded", "unknown"),
     remedy="a newer driver, or a version of the engine built with an older CUDA",
 )
 def driver_too_old(case: Case) -> Finding | None:
@@ -326,7 +327,7 @@ def driver_too_old(case: Case) -> Finding | None:
     numbers = {"driver": driver, "needs": min_driver(cuda), "cuda": cuda}
     facts = [fact] if fact else []
     if enough:
-        return Finding(
+        return unloaded_ptx(case) or Finding(
             verdict=Verdict.FEASIBLE,
             numbers=dict(numbers),
             facts=facts,
