@@ -22,6 +22,7 @@ import msgspec
 from seatrial.facts import version as order
 from seatrial.gate import offload
 from seatrial.gate.case import Case
+from seatrial.gate.static_share import static_share
 from seatrial.model import ModelInfo, memory
 from seatrial.model.memory import Band
 from seatrial.workload.spec import Lora
@@ -102,6 +103,8 @@ def share_of(case: Case) -> float:
     """The share of memory the engine takes: its flag, else its default at this version."""
     if case.set.share is not None:
         return case.set.share
+    if (static := static_share(case)) is not None:
+        return static
     name = "gpu_memory_utilization" if case.engine == "vllm" else "cache_share"
     fact = case.known.get("default", name)
     if case.engine == "vllm":
@@ -234,6 +237,8 @@ def at_least(case: Case, version: str) -> bool:
 
 def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
     shape = model.shape
+    if case.set.share is None and static_share(case) is not None:
+        return Band(lower=0, best=0, upper=GIB // 2)  # its share leaves them room
     if case.engine == "mlc-llm" and compiled_chunk(case):
         return _compiled_buffers(case, model, tokens)
     hidden, vocabulary = shape.hidden or 4096, shape.vocabulary or 128_000

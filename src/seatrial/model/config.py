@@ -160,12 +160,16 @@ def traits(keys: Keys, shape: Shape) -> list[str]:
 
 
 def images(keys: Keys) -> list[str]:
-    """Bytes of one image in an encoder whose states are attended to across (Mllama): tiles of
-    patches, padded to eights, with the layers that are kept and two feed-forward states, in 16
-    bits (vllm 0.6.3 wheel, models/mllama.py)."""
-    eye = keys.section("vision_config") if keys.text("model_type") == "mllama" else None
+    """The tower's layers and width, and one image's bytes where an encoder's states are attended
+    to across (Mllama): tiles of patches, padded to eights, with the layers that are kept and two
+    feed-forward states, in 16 bits (vllm 0.6.3 wheel, models/mllama.py)."""
+    eye = keys.section("vision_config")
     if eye is None:
         return []
+    layers, hidden = eye.integer("num_hidden_layers") or 24, eye.integer("hidden_size") or 1024
+    tower = f"tower:{layers}x{min(hidden, MAX_DIM)}"
+    if keys.text("model_type") != "mllama":
+        return [tower]
     side = (eye.integer("image_size") or 560) // (eye.integer("patch_size") or 14)
     tokens = -(-(side * side + 1) // 8) * 8 * (eye.integer("max_num_tiles") or 4)
     hidden = eye.integer("hidden_size", high=MAX_DIM) or 1280

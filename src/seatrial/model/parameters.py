@@ -20,6 +20,8 @@ _EXACT = {
     "qwen2_moe",
     "qwen3",
     "qwen3_moe",
+    "qwen3_vl_text",
+    "qwen3_vl_moe_text",
     "phi3",
     "gemma",
     "gemma2",
