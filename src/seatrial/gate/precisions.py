@@ -367,7 +367,7 @@ def dtype_unsupported(case: Case) -> Finding | None:
     fact = case.known.get("min_capability", "bfloat16")
     automatic = case.engine in {"sglang", "lmdeploy", "transformers", "mlc-llm"}
     return Finding(
-        verdict=Verdict.DEGRADED if automatic else Verdict.CONDITIONAL,
+        verdict=Verdict.FEASIBLE if automatic else Verdict.CONDITIONAL,
         says=f"bfloat16 needs compute 8.0, the GPU is {capability / 10:.1f}"
         + (": the engine takes float16 instead" if automatic else ": start-up refuses it"),
         numbers={"min_capability": 80, "capability": capability},
