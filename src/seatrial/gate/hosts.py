@@ -103,9 +103,11 @@ def _vendor_on_system(case: Case) -> Finding | None:
     family, gpu = system(case), case.target.gpu
     names = [gpu.gfx if gpu else None, case.target.vendor] if family else []
     found = (case.known.get("platform", f"{n}+{family}") for n in names if n)
-    fact = next((f for f in found if f is not None and f.value == "processor"), None)
+    fact = next((f for f in found if f is not None and f.value in {"processor", "none"}), None)
     if fact is None or case.variable_lifts(fact)[0]:
         return None
+    if fact.value == "none":
+        return by_fact(case, fact, f"{case.target.gpu_name} under {family}")
     return Finding(
         verdict=Verdict.DEGRADED,
         says=f"{case.target.gpu_name} under {family}: {fact.condition}: it runs on the processor",
@@ -213,20 +215,37 @@ def _from_source(case: Case) -> Finding | None:
 
 def _named_by_uuid(case: Case) -> Finding | None:
     """A list of devices in the environment whose entries are no numbers: a whole GPU or an
-    instance of one (MIG) by its UUID, where the release reads numbers only."""
-    fact = case.known.excludes("devices+uuid")
-    if fact is None or fact.value == "ended" or case.target.on_cpu:
-        return None
-    for name in _DEVICE_LISTS:
-        given = [d.strip() for d in str(case.candidate.env.get(name, "")).split(",") if d.strip()]
-        if odd := [d for d in given if not d.lstrip("-").isdigit()]:
-            return Finding(
-                verdict=Verdict.CONDITIONAL,
-                says=f"{name} names {odd[0][:12]}…: {fact.condition}",
-                facts=[fact],
-                remedy=str(fact.detail.get("remedy") or "name the device by its number"),
-            )
+    instance of one (MIG) by its UUID, where the release reads numbers only or drops instances."""
+    named = [] if case.target.on_cpu else _listed_devices(case)
+    odd = [(name, entry) for name, entry in named if not entry.lstrip("-").isdigit()]
+    parts = [(name, entry) for name, entry in odd if entry.upper().startswith("MIG-")]
+    unread, dropped = case.known.excludes("devices+uuid"), case.known.excludes("devices+mig")
+    if odd and unread is not None and unread.value != "ended":
+        return Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{odd[0][0]} names {odd[0][1][:12]}…: {unread.condition}",
+            facts=[unread],
+            remedy=str(unread.detail.get("remedy") or "name the device by its number"),
+        )
+    if parts and dropped is not None and dropped.value != "ended":
+        return Finding(
+            verdict=Verdict.DEGRADED,
+            says=f"{parts[0][0]} names {parts[0][1][:12]}…: {dropped.condition}: it runs on the "
+            "processor",
+            facts=[dropped],
+            remedy=str(dropped.detail.get("remedy")),
+        )
     return None
+
+
+def _listed_devices(case: Case) -> list[tuple[str, str]]:
+    """(variable, entry) of each list of devices that the candidate's environment sets."""
+    return [
+        (name, entry.strip())
+        for name in _DEVICE_LISTS
+        for entry in str(case.candidate.env.get(name, "")).split(",")
+        if entry.strip()
+    ]
 
 
 def other_library(case: Case, needs: str) -> Finding | None:
