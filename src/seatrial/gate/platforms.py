@@ -357,6 +357,7 @@ def _cuda(case: Case) -> tuple[Fact | None, int | None]:
 _GLIBC = {
     "centos 7": 17,
     "rhel 7": 17,
+    "amazon linux 2023": 34,
     "amazon linux 2": 26,
     "ubuntu 18.04": 27,
     "debian 10": 28,
@@ -372,8 +373,11 @@ _GLIBC = {
     "ubuntu 22.04": 35,
     "debian 12": 36,
     "ubuntu 24.04": 39,
+    "rhel 10": 39,
+    "debian 13": 41,
 }
-"""Minor number of glibc 2.x by distribution (the distributions' package lists)."""
+"""Minor number of glibc 2.x by distribution (the distributions' package lists); of two names that
+begin alike the longer one comes first."""
 
 
 @constraint(
