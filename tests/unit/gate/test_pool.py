@@ -183,3 +183,33 @@ def test_ranks_share_the_weights_and_pipeline_stages_the_layers(tmp_path: Path) 
     staged = pool(case)
     assert staged is not None
     assert staged.weights.lower <= whole / 2 <= staged.weights.upper
+
+
+@pytest.mark.parametrize(
+    ("version", "gpu", "tp", "args", "share"),
+    [
+        ("0.2.0", "h100-80gb", 8, {}, 0.84),
+        ("0.4.4", "h100-80gb", 2, {}, 0.87),
+        ("0.4.7", "h200", 8, {}, 0.87),
+        ("0.4.9", "h100-80gb", 1, {}, 0.874),
+        ("0.5.16", "mi355x", 1, {}, 0.91),  # sgl-project/sglang#18263 logs 0.911
+        ("0.5.16", "rtx-4090", 1, {"chunked_prefill_size": 8192}, 0.464),
+        ("0.5.16", "rtx-4090", 1, {"mem_fraction_static": 0.8}, 0.8),
+    ],
+)
+def test_sglang_takes_the_share_of_its_release(
+    version: str, gpu: str, tp: int, args: dict[str, Any], share: float, tmp_path: Path
+) -> None:
+    found = pool(_case(tmp_path, LLAMA_8B, "sglang", version, gpu, {"tp": tp, **args}, tp))
+    assert found is not None
+    assert found.share == pytest.approx(share, abs=0.002)
+
+
+def test_a_tower_takes_a_part_of_sglangs_share(tmp_path: Path) -> None:
+    eye = {"vision_config": {"num_hidden_layers": 45, "hidden_size": 3200}}
+    seeing = {**LLAMA_8B, "architectures": ["InternVLChatModel"], **eye}
+    plain = pool(_case(tmp_path, LLAMA_8B, "sglang", "0.5.16", "h100-80gb", {}, 1))
+    towered = pool(_case(tmp_path, seeing, "sglang", "0.5.16", "h100-80gb", {}, 1))
+    assert plain is not None
+    assert towered is not None
+    assert towered.share == pytest.approx(plain.share * 0.95 * 0.8)
