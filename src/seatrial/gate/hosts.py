@@ -17,6 +17,8 @@ _X86 = {"x86_64", "amd64"}
 _SAME_ARCH = {"arm64": "aarch64", "amd64": "x86_64"}
 BIG_ENDIAN = {"s390x", "ppc64"}
 _MUSL = ("alpine", "musl", "postmarket", "chimera")
+_ARM_HOSTS = ("gb10", "gh200", "gb200", "gb300")
+"""GPUs that are sold with an Arm processor only (Grace)."""
 _DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -30,9 +32,15 @@ def system(case: Case) -> str | None:
 
 
 def architecture(case: Case) -> str:
-    """The processor's architecture as the kernel spells it."""
-    arch = (case.target.arch or "x86_64").lower()
+    """The processor's architecture as the kernel spells it; unnamed it is x86, or Arm beside a GPU
+    that is sold with nothing else."""
+    arch = (case.target.arch or ("aarch64" if _grace(case) else "x86_64")).lower()
     return _SAME_ARCH.get(arch, arch)
+
+
+def _grace(case: Case) -> str | None:
+    gpu, asked = case.target.gpu, (case.spec.hardware.gpu or "").lower()
+    return next((name for name in _ARM_HOSTS if gpu and name in (gpu.name, asked)), None)
 
 
 def own_driver_floor(case: Case) -> Finding | None:
@@ -116,23 +124,17 @@ def _vendor_on_system(case: Case) -> Finding | None:
     )
 
 
-_ARM_HOSTS = ("gb10", "gh200", "gb200", "gb300")
-"""GPUs that are sold with an Arm processor only (Grace)."""
-
-
 def arm_host(case: Case) -> Finding | None:
     """A wheel is for one processor architecture; Grace is aarch64, and another host may say so."""
-    gpu, asked = case.target.gpu, (case.spec.hardware.gpu or "").lower()
-    own = case.known.get("platform", "aarch64+cuda")
+    gpu, own = case.target.gpu, case.known.get("platform", "aarch64+cuda")
     if gpu is None or gpu.vendor != "nvidia" or own is None or own.value != "none":
         return None
-    grace = next((name for name in _ARM_HOSTS if name in (gpu.name, asked)), None)
-    if grace is None and architecture(case) != "aarch64":
+    if architecture(case) != "aarch64":
         return None
     return Finding(
         verdict=Verdict.CONDITIONAL,
-        says=f"{grace or 'the host'} has an Arm processor, {case.engine} {case.version or ''} has "
-        "no CUDA wheel for aarch64",
+        says=f"{_grace(case) or 'the host'} has an Arm processor, {case.engine} "
+        f"{case.version or ''} has no CUDA wheel for aarch64",
         facts=[own],
         remedy="the vendor's container for this machine, or a build from source",
     )

@@ -428,7 +428,7 @@ def _needed_glibc(case: Case) -> tuple[int | None, str, list[Fact]]:
     tag = re.search(r"manylinux_2_(\d+)", case.known.artefact or "")
     if tag is not None and not (case.engine == "vllm" and case.target.on_cpu):
         found.append((int(tag.group(1)), "the wheel", []))  # on a CPU it is another wheel
-    own = case.known.get("requires", _glibc_subject(case))
+    own = _documented_glibc(case)
     own = own if own is not None and own.source.kind != "metadata" else None
     minor = re.match(r"2\.(\d+)", str(own.value)) if own else None
     if own and minor:
@@ -440,12 +440,19 @@ def _needed_glibc(case: Case) -> tuple[int | None, str, list[Fact]]:
     return max(found, key=lambda f: f[0], default=(None, "", []))
 
 
-def _glibc_subject(case: Case) -> str:
-    """The builds for a processor are others, and for one that is no x86 others again."""
-    if not case.target.on_cpu:
-        return "glibc:amd" if case.target.vendor == "amd" else "glibc"
-    arch = architecture(case)
-    return "glibc:cpu" if arch == "x86_64" else f"glibc:cpu:{arch}"
+def _documented_glibc(case: Case) -> Fact | None:
+    """The builds for a processor are others than those for GPUs, those for AMD others again, and
+    where a host is no x86 its own fact comes first."""
+    arch, on_cpu = architecture(case), case.target.on_cpu
+    if not on_cpu and case.target.vendor == "amd":
+        return case.known.get("requires", "glibc:amd")
+    kind = "glibc:cpu" if on_cpu else "glibc"
+    own = case.known.get("requires", f"{kind}:{arch}") if arch != "x86_64" else None
+    return (
+        own
+        if own is not None or (on_cpu and arch != "x86_64")
+        else case.known.get("requires", kind)
+    )
 
 
 def _host_glibc(case: Case) -> int | None:
