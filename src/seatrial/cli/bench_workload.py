@@ -86,14 +86,15 @@ def bench_workload(
 @contextmanager
 def _log_stays(log: Path, kept: Path) -> Iterator[None]:
     """An engine that failed: its log outlives the folder of the cell that there is not."""
+    from shutil import copyfile
+
     from seatrial.core.errors import EngineError
-    from seatrial.store import write_bytes
 
     try:
         yield
     except EngineError as error:
         if log.is_file():
-            write_bytes(kept, log.read_bytes())
+            copyfile(log, kept)
             error.where = error.where.replace(str(log), str(kept))
         raise
 

@@ -117,7 +117,7 @@ def _senseless_counts(case: Case) -> Iterator[Finding]:
         if plain(flag).lower() not in COUNTS or value is None:
             continue
         text = str(value).strip()
-        if not isinstance(value, bool) and text.isdigit() and int(text) > 0:
+        if not isinstance(value, bool) and text.isdecimal() and int(text) > 0:
             continue
         yield Finding(
             verdict=Verdict.CONDITIONAL,

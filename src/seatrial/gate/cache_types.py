@@ -122,7 +122,7 @@ def _without_flash_attention(case: Case) -> Finding | None:
         return None
     never = case.architecture in fact.detail.get("never", [])
     default = case.known.value("default", "flash_attention")
-    by_default = isinstance(default, list) and case.architecture in default
+    by_default = default == "auto" or (isinstance(default, list) and case.architecture in default)
     if _flash_attention(case, by_default) and not never:
         return None
     remedy = str(fact.detail.get("remedy") or "")

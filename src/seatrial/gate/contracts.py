@@ -186,11 +186,11 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
     images = case.known.excludes("prefix_cache+vision")
     if images is not None and case.model is not None and case.model.vision:
         return by_fact(case, images, "prefix reuse with an image model")
-    if (chip := _prefix_chip(case)) is not None:
-        return chip
     own = case.known.excludes(f"prefix_cache+{case.architecture}")
     if own is not None and own.value == "refuses":
         return by_fact(case, own, f"prefix reuse with {case.architecture}")
+    if (chip := _prefix_chip(case)) is not None:
+        return chip
     fact = case.known.excludes("prefix_cache+recurrent")
     hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
     if fact is None or not hybrid:

@@ -43,11 +43,11 @@ def flags_exclusive(case: Case) -> Iterator[Finding]:
 def _holds(case: Case, term: str) -> bool:
     """Whether one term of a fact is true of the candidate's flags."""
     found = _TERM.fullmatch(term)
-    if found is None:
+    if found is None or (found["no"] and (found["above"] or found["begins"])):
         return False
     given = [case.args.get(name) for name in found["names"].split("|")]
     if found["above"] is not None:
-        return any(str(v).isdigit() and int(str(v)) > int(found["above"]) for v in given)
+        return any(str(v).isdecimal() and int(str(v)) > int(found["above"]) for v in given)
     if found["begins"] is not None:
         return any(str(v).lower().startswith(found["begins"]) for v in given)
     is_set = any((v.lower() if isinstance(v, str) else v) not in _OFF for v in given)

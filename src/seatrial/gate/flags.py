@@ -210,11 +210,13 @@ def _host_experts(args: dict[str, Any], env: dict[str, str]) -> int:
     """Layers whose routed experts llama.cpp keeps in the host's memory: --n-cpu-moe of the first
     so many, --cpu-moe all; an --override-tensor of experts is taken for all of them. Its server
     reads the same from the environment (common/arg.cpp), below Ollama as well."""
-    args = args | {
-        flag: env[name]
-        for flag, name in (("n_cpu_moe", "LLAMA_ARG_N_CPU_MOE"), ("cpu_moe", "LLAMA_ARG_CPU_MOE"))
-        if name in env and flag not in args and env[name] != "0"
-    }
+    if not any(name in args for name in ("n_cpu_moe", "ncmoe", "cpu_moe", "cmoe")):
+        said = {
+            "n_cpu_moe": env.get("LLAMA_ARG_N_CPU_MOE"),
+            "cpu_moe": env.get("LLAMA_ARG_CPU_MOE"),
+        }
+        off = {None, "", "0", "false", "off", "no"}
+        args = args | {k: v for k, v in said.items() if (v.lower() if v else v) not in off}
     if (layers := _number(args, ("n_cpu_moe", "ncmoe"))) is not None:
         return layers
     moved = _text(args, ("override_tensor", "ot")) or ""

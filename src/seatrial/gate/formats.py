@@ -515,8 +515,10 @@ def _newer_than_class(case: Case, name: str) -> Finding | None:
 def _in_no_branch(case: Case, name: str) -> bool:
     """TGI's table of types only grew: what the next reading lacks was not there before."""
     later = case.known.later
-    if case.known.exact or later is None or not later.knows("architecture"):
-        return case.known.exact
+    if case.known.exact:
+        return case.known.complete("architecture")
+    if later is None or not later.knows("architecture"):
+        return False
     return not any(later.get("architecture", n) for n in class_names(case, name))
 
 

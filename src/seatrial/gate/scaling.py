@@ -10,12 +10,15 @@ the trained length from November 2025 to August 2026.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 
 _FLAGS = ("rope_scaling", "hf_overrides", "json_model_override_args")
+_FACTORS = {"tgi": "rope_factor", "lmdeploy": "rope_scaling_factor"}
+"""Flags that are the factor itself (text-generation-launcher; LMDeploy's TurbomindEngineConfig)."""
 _KEYS = ("rope_scaling", "rope_parameters")
 _KINDS = ("yarn", "linear", "dynamic", "longrope", "su")
 
@@ -29,6 +32,8 @@ def stretched(case: Case) -> int | None:
         return _llama_cpp(case, own)
     if case.engine not in {"vllm", "sglang", "lmdeploy", "tgi"}:
         return None
+    if (factor := _number(case.args.get(_FACTORS.get(case.engine, "")))) and 1 <= factor <= 1024:
+        return int(own * factor)
     for flag in _FLAGS:
         value = _object(case.args.get(flag))
         positions = value.get("max_position_embeddings")
@@ -76,13 +81,16 @@ def _object(value: object) -> dict[str, Any]:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, dict) else {}
 
 
 def _number(value: object) -> float | None:
+    if value is None or isinstance(value, bool):
+        return None
     try:
-        return float(str(value)) if value is not None and not isinstance(value, bool) else None
+        found = float(str(value))
     except ValueError:
         return None
+    return found if math.isfinite(found) else None

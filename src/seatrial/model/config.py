@@ -175,7 +175,8 @@ def images(keys: Keys) -> list[str]:
     hidden = eye.integer("hidden_size", high=MAX_DIM) or 1280
     kept = len(eye.items("intermediate_layers_indices") or [0] * 5) + 1
     return [
-        f"image:{tokens * (kept * hidden + 2 * (eye.integer('intermediate_size') or 5120)) * 2}"
+        tower,
+        f"image:{tokens * (kept * hidden + 2 * (eye.integer('intermediate_size') or 5120)) * 2}",
     ]
 
 

@@ -123,7 +123,10 @@ def _bits_in_words(own: Keys) -> float:
     said = str([own.values.get(name) for name in _WORDS])[:20_000].lower()
     if hit := re.search(r"nbits\W{1,4}(\d{1,2})\b", said):
         return float(hit[1])
-    hit = re.search(r"(?:int|float|fp|nf)_?([248])(?!\d)", said)
+    widths = r"(?:int|float|fp|nf)_?([248])(?!\d)"
+    # an activation's type may stand before the weights'
+    hit = re.search(widths + r"_?weight", said) or re.search(r"weight_dtype\W+\w*?" + widths, said)
+    hit = hit or re.search(widths, said)
     return float(hit[1]) if hit else 4.0
 
 
@@ -171,8 +174,9 @@ def _modelopt(own: Keys, method: str = "modelopt") -> Quantization:
 def _quark(own: Keys) -> Quantization:
     """AMD's: one configuration for all layers, and a list of those that are left out."""
     every = own.section("global_quant_config") or Keys({}, own.path)
-    weight = every.section("weight") or Keys({}, own.path)
-    inputs = every.section("input_tensors")
+    inputs, listed = every.section("input_tensors"), every.items("weight")
+    last = listed[-1] if listed else every.values.get("weight")  # of several the last is stored
+    weight = Keys(last if isinstance(last, dict) else {}, own.path)
     kind = (weight.text("dtype") or "").lower()
     scheme, bits = _QUARK.get(kind, ("quark", 8.0))
     if kind in _QUARK and inputs is None and bits == 8.0:
@@ -192,6 +196,9 @@ _QUARK = {
     "fp4": ("mxfp4", 4.25),
     "mx": ("mxfp4", 4.25),
     "mx6": ("quark", 6.25),
+    "fp6_e2m3": ("quark", 6.25),
+    "fp6_e3m2": ("quark", 6.25),
+    "fp8_e5m2": ("fp8", 8.0),
     "int4": ("w4a16", 4.0),
     "uint4": ("w4a16", 4.0),
 }

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from seatrial.model.info import ModelInfo
 
-ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
-"""The four projections that ``attention`` of the parameter count adds up."""
 _FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
 _PREFIXES = ("model.", "language_model.model.", "model.language_model.")
 _GLOBS = 64
@@ -25,33 +24,45 @@ _GLOBS = 64
 def unconverted(model: ModelInfo) -> int:
     """Elements of attention and of the dense feed-forward that stay in 16 bits; routed experts
     are never counted here."""
-    count, layers = model.parameters, model.shape.layers
+    count, shape = model.parameters, model.shape
     skipped = model.quantization.skipped if model.quantization else []
-    if count is None or not layers or not skipped:
+    if count is None or not shape.layers or not skipped:
         return 0
+    heads = shape.heads or 1
+    kept = shape.kv_heads or heads
+    attention, fed = _shares(tuple(skipped), shape.layers, heads, kept)
+    dense = 0 if count.experts else max(count.linear - count.attention, 0)
+    return round(count.attention * attention + dense * fed)
+
+
+@lru_cache(maxsize=64)
+def _shares(skipped: tuple[str, ...], layers: int, heads: int, kept: int) -> tuple[float, float]:
+    """Of all layers' attention and feed-forward, how much is listed; kept, since a list may name
+    every module of every layer and each candidate asks again."""
     listed = _Listed(skipped)
-    attention = sum(listed.share(n, "self_attn", ATTENTION) for n in range(layers))
-    left = count.attention * attention / layers
-    dense = count.linear - count.attention - count.experts
-    if dense > 0 and not count.experts:
-        fed = sum(listed.share(n, "mlp", _FEED_FORWARD) for n in range(layers))
-        left += dense * fed / layers
-    return int(left)
+    attention = {"q_proj": heads, "k_proj": kept, "v_proj": kept, "o_proj": heads}
+    fed = dict.fromkeys(_FEED_FORWARD, 1)
+    every = range(layers)
+    return (
+        sum(listed.share(n, "self_attn", attention) for n in every) / layers,
+        sum(listed.share(n, "mlp", fed) for n in every) / layers,
+    )
 
 
 class _Listed:
     """The names of one list, sorted by how they are to be compared."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: tuple[str, ...]) -> None:
         self._names = {name for name in names if "*" not in name and not name.startswith("re:")}
         self._names -= {"lm_head", "model.embed_tokens", "visual"}  # most lists say only this
         self._globs = [glob for name in names for glob in _globs(name)][:_GLOBS]
 
-    def share(self, layer: int, block: str, parts: tuple[str, ...]) -> float:
-        """Of the parts of one layer's block, how many are listed."""
+    def share(self, layer: int, block: str, parts: dict[str, int]) -> float:
+        """Of one layer's block, which share is listed; ``parts``: name -> relative size."""
         if not self._names and not self._globs:
             return 0.0
-        return sum(self._has(layer, f"{block}.{part}") for part in parts) / len(parts)
+        listed = sum(n for part, n in parts.items() if self._has(layer, f"{block}.{part}"))
+        return listed / sum(parts.values())
 
     def _has(self, layer: int, module: str) -> bool:
         inside = f"layers.{layer}.{module}"
@@ -79,7 +90,8 @@ def _globs(name: str) -> Iterator[str]:
     """A glob for a name with a star, or for an expression that is one in other signs."""
     if not name.startswith("re:"):
         if "*" in name:
-            yield f"{name}*" if not name.endswith("*") else name
+            yield name
+            yield f"{name}.*"
         return
     text = name[3:].removeprefix("^").replace("\\.", "\0").replace(".*", "*")
     whole = text.endswith("$")

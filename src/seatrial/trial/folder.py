@@ -104,6 +104,15 @@ class TrialFolder:
                     unchanged="the trial",
                     remedy="wait for it to end or stop it, then run the same command again",
                 ) from None
+            if not self.file(LOCK).exists() or os.fstat(lock.fileno()).st_ino != (
+                self.file(LOCK).stat().st_ino
+            ):  # its last holder took it away between the opening and the locking
+                raise PrerequisiteError(
+                    "another run of this trial ended in this very moment",
+                    where=str(self.path),
+                    unchanged="the trial",
+                    remedy="run the same command again",
+                )
             lock.seek(0)
             lock.truncate()
             lock.write(str(os.getpid()))

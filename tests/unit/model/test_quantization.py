@@ -51,7 +51,9 @@ def _of_meta() -> list[str]:
         (["model.layers.*.self_attn"], ATTENTION),
         (["self_attn"], ATTENTION),
         (["re:.*self_attn"], ATTENTION),
-        (["re:.*\\.self_attn\\.q_proj$"], ATTENTION // 4),
+        (["re:.*\\.self_attn\\.q_proj$"], LAYERS * 1024 * 1024),
+        (["model.layers.*.self_attn.k_proj"], LAYERS * 1024 * 256),
+        (["model.layers.*.mlp.gate"], 0),
         (["model.layers.0", "model.layers.1"], (ATTENTION + DENSE) * 2 // LAYERS),
         (["model.layers.1.self_attn"], ATTENTION // LAYERS),
         (["model.layers.0.mlp.gate"], 0),
@@ -73,14 +75,15 @@ def test_they_weigh_sixteen_bits(tmp_path: Path) -> None:
 
 def test_a_hostile_list_takes_no_time(tmp_path: Path) -> None:
     stars = ["*a" * 200 + str(n) for n in range(5000)]
-    model = _model(tmp_path, stars, num_hidden_layers=200)
+    model = _model(tmp_path, stars, num_hidden_layers=2000)
     began = time.process_time()
-    unconverted(model)
-    assert time.process_time() - began < 5
+    for _ in range(30):  # as many candidates ask
+        unconverted(model)
+    assert time.process_time() - began < 10
 
 
 def test_quark_says_its_type_in_its_own_words(tmp_path: Path) -> None:
-    def stored(weight: dict[str, Any], inputs: dict[str, Any] | None) -> tuple[str, float]:
+    def stored(weight: Any, inputs: dict[str, Any] | None) -> tuple[str, float]:
         every = {"weight": weight, "input_tensors": inputs}
         quant = {"quant_method": "quark", "global_quant_config": every, "exclude": ["lm_head"]}
         (tmp_path / "config.json").write_text(json.dumps({**BODY, "quantization_config": quant}))
@@ -95,6 +98,7 @@ def test_quark_says_its_type_in_its_own_words(tmp_path: Path) -> None:
     four = {"dtype": "fp4", "qscheme": "per_group", "group_size": 32}
     assert stored(four, four) == ("mxfp4", 4.25)
     assert stored({"dtype": "other"}, None) == ("quark", 8.0)
+    assert stored([eight, {"dtype": "int4"}], eight) == ("w4a16", 4.0)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +107,14 @@ def test_quark_says_its_type_in_its_own_words(tmp_path: Path) -> None:
         ({"quant_method": "eetq", "weights": "int8"}, 8.0),
         ({"quant_method": "quanto", "weights": "int4"}, 4.0),
         ({"quant_method": "torchao", "quant_type": "int8_weight_only"}, 8.0),
+        ({"quant_method": "torchao", "quant_type": "int8_dynamic_activation_int4_weight"}, 4.0),
+        (
+            {
+                "quant_method": "torchao",
+                "quant_type": {"default": {"_type": "Float8DynamicActivationInt4WeightConfig"}},
+            },
+            4.0,
+        ),
         ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnly"}}}, 4.0),
         (
             {
