@@ -5,7 +5,7 @@ from __future__ import annotations
 from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
-from seatrial.gate.case import Case
+from seatrial.gate.case import Case, Numbers
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.fits import need_per_sequence
 from seatrial.gate.lengths import ollama_default
@@ -16,6 +16,7 @@ from seatrial.model.memory import Band
 _HOST_OVERHEAD = 512 << 20
 APPLE_SHARE = 0.75
 """Default share of unified memory that Metal lets the GPU wire on machines above 32 GB."""
+_SMALLER = "a smaller quantisation, a shorter context or cache type, or more devices"
 
 
 @constraint(
@@ -58,10 +59,8 @@ def memory_pooled(case: Case) -> Finding | None:
 
 
 def _pooled_cache(case: Case) -> Band:
-    length = case.set.context_total or (
-        case.set.length or _unset(case) or case.context or 4096
-    ) * max(case.set.slots or 1, 1)
     slots = max(case.set.slots or 1, 1)
+    length = case.set.context_total or _context(case) * slots
     per = -(-length // slots)
     one = need_per_sequence(case, per)
     if one is None or not case.loaded or not case.loaded.cache_known:
@@ -69,13 +68,16 @@ def _pooled_cache(case: Case) -> Band:
     return Band(lower=one.lower * slots, best=one.best * slots, upper=one.upper * slots)
 
 
-def _unset(case: Case) -> int | None:
-    """The context that Ollama lays out where none is named, at most the model's own."""
+def _context(case: Case) -> int:
+    """Tokens of one slot that the memory must hold: the flag, else what is required. Ollama lays
+    out its default at least, and at most the model's own length."""
+    if case.set.length:
+        return case.set.length
     if case.engine != "ollama":
-        return None
+        return case.context or 4096
     own = case.model.shape.max_positions if case.model else None
-    default = ollama_default(case)
-    return min(default, own or default)
+    asked = max(ollama_default(case), case.context or 0)
+    return min(asked, own or asked)
 
 
 def _device_bytes(case: Case) -> int:
@@ -95,7 +97,7 @@ def _on_host(
     least: int,
     most: int,
     host: int | None,
-    numbers: dict[str, int | float | str | bool | None],
+    numbers: Numbers,
 ) -> Finding:
     if host is None:
         return Finding(
@@ -128,7 +130,7 @@ def _part_asked(
     says: str,
     least: int,
     device: int,
-    numbers: dict[str, int | float | str | bool | None],
+    numbers: Numbers,
 ) -> Finding | None:
     """llama.cpp: fewer layers are asked onto the device than the model has."""
     layers, asked = case.model.shape.layers if case.model else None, case.set.gpu_layers
@@ -170,7 +172,7 @@ def _with_host(
     least: int,
     most: int,
     places: tuple[int, int | None, int],
-    numbers: dict[str, int | float | str | bool | None],
+    numbers: Numbers,
 ) -> Finding:
     """Experts stay with the processor as the flags say: each side must hold its part. How large
     they are is known to a tenth only (tensor types differ by layer)."""
@@ -202,9 +204,7 @@ def _with_host(
     )
 
 
-def _whole_or_none(
-    case: Case, says: str, least: int, numbers: dict[str, int | float | str | bool | None]
-) -> Finding | None:
+def _whole_or_none(case: Case, says: str, least: int, numbers: Numbers) -> Finding | None:
     """Early Ollama on macOS put a model on the GPU whole or not at all."""
     fact, memory_bytes = case.known.excludes("metal+partial"), case.target.memory_bytes
     if fact is None or case.target.vendor != "apple" or memory_bytes is None:
@@ -229,31 +229,15 @@ def _on_devices(
     most: int,
     device: int,
     host: int | None,
-    numbers: dict[str, int | float | str | bool | None],
+    numbers: Numbers,
 ) -> Finding | None:
     if device == 0:
         return None
     says += f" on {format_bytes(device)} of device memory"
     if (alone := _whole_or_none(case, says, least, numbers)) is not None:
         return alone
-    partial = case.engine == "ollama" and case.target.vendor == "apple"
-    if partial and least <= device < most / APPLE_SHARE:
-        return Finding(
-            verdict=Verdict.DEGRADED,
-            says=f"{says}: macOS gives the GPU about three quarters of the memory by default, "
-            "layers beyond it run on the processor",
-            numbers=numbers,
-            remedy="sysctl iogpu.wired_limit_mb to more, a shorter context, or a smaller "
-            "quantisation",
-        )
     if case.target.vendor == "apple" and least <= device < most / APPLE_SHARE:
-        return Finding(
-            verdict=Verdict.CONDITIONAL,
-            says=f"{says}: macOS gives the GPU about three quarters of the memory by default",
-            numbers=numbers,
-            remedy="sysctl iogpu.wired_limit_mb to more (leave some GiB to the system), or a "
-            "smaller quantisation",
-        )
+        return _over_apple_share(case, says, numbers)
     if (part := _part_asked(case, says, least, device, numbers)) is not None:
         return part
     if most <= device:
@@ -265,38 +249,79 @@ def _on_devices(
             facts=[none] if none else [],
             remedy=str(none.detail["remedy"]) if none else "",
         )
-    smaller = "a smaller quantisation, a shorter context or cache type, or more devices"
-    unified = case.target.gpu is not None and case.target.gpu.unified_memory
     if least <= device:
         return Finding(
             verdict=Verdict.UNKNOWN,
             says=f"{says}: inside the bound",
             numbers=numbers,
-            remedy=smaller,
+            remedy=_SMALLER,
             probe=case.probe("boot_log"),
         )
+    return _over_devices(case, says, (least, most), (device, host), numbers)
+
+
+def _over_apple_share(case: Case, says: str, numbers: Numbers) -> Finding:
+    """It fits the memory, not the part of it that macOS gives the GPU."""
+    says += ": macOS gives the GPU about three quarters of the memory by default"
+    if case.engine == "ollama":
+        return Finding(
+            verdict=Verdict.DEGRADED,
+            says=f"{says}, layers beyond it run on the processor",
+            numbers=numbers,
+            remedy="sysctl iogpu.wired_limit_mb to more, a shorter context, or a smaller "
+            "quantisation",
+        )
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        says=says,
+        numbers=numbers,
+        remedy="sysctl iogpu.wired_limit_mb to more (leave some GiB to the system), or a "
+        "smaller quantisation",
+    )
+
+
+def _over_devices(
+    case: Case,
+    says: str,
+    need: tuple[int, int],
+    places: tuple[int, int | None],
+    numbers: Numbers,
+) -> Finding:
+    """It surely does not fit the devices: the host takes the rest, where there is one apart."""
+    (least, _), (device, host) = need, places
+    unified = case.target.gpu is not None and case.target.gpu.unified_memory
     if unified or case.engine == "transformers" or (host is not None and least > device + host):
         return Finding(
             verdict=Verdict.INFEASIBLE,
             says=f"{says}: does not fit",
             numbers=numbers,
-            remedy=smaller,
+            remedy=_SMALLER,
         )
-    layers = case.model.shape.layers if case.model else None
-    if case.engine == "llama.cpp" and case.set.gpu_layers and layers:
-        asked = min(case.set.gpu_layers, layers + 1)
-        if least * asked > device * (layers + 1):
-            most_layers = max(int(device * 0.95 * (layers + 1) / max(most, 1)), 1)
-            return Finding(
-                verdict=Verdict.CONDITIONAL,
-                numbers=numbers | {"gpu_layers": case.set.gpu_layers, "layers": layers},
-                says=f"{says}: {asked} of {layers + 1} layers are asked onto the device, "
-                "more than it holds: allocation fails",
-                remedy=f"--n-gpu-layers {most_layers} or less; {smaller}",
-            )
+    if (many := _too_many_asked(case, says, need, device, numbers)) is not None:
+        return many
     return Finding(
         verdict=Verdict.DEGRADED,
         numbers=numbers,
-        remedy=smaller,
+        remedy=_SMALLER,
         says=f"{says}: layers beyond it run on the processor (offloaded N/M in the log)",
+    )
+
+
+def _too_many_asked(
+    case: Case, says: str, need: tuple[int, int], device: int, numbers: Numbers
+) -> Finding | None:
+    """llama.cpp: more layers are asked onto the device than it holds."""
+    layers = case.model.shape.layers if case.model else None
+    if case.engine != "llama.cpp" or not case.set.gpu_layers or not layers:
+        return None
+    (least, most), asked = need, min(case.set.gpu_layers, layers + 1)
+    if least * asked <= device * (layers + 1):
+        return None
+    most_layers = max(int(device * 0.95 * (layers + 1) / max(most, 1)), 1)
+    return Finding(
+        verdict=Verdict.CONDITIONAL,
+        numbers=numbers | {"gpu_layers": case.set.gpu_layers, "layers": layers},
+        says=f"{says}: {asked} of {layers + 1} layers are asked onto the device, "
+        "more than it holds: allocation fails",
+        remedy=f"--n-gpu-layers {most_layers} or less; {_SMALLER}",
     )
