@@ -160,3 +160,10 @@ def stages(engine: str) -> tuple[ConfigTypes, ConfigTypes] | None:
     from ``history/stages.json``; null where no signatures were read."""
     can, whole = _ranges("stages", engine), _ranges("stages", f"{engine}:whole")
     return (can, whole) if can is not None and whole is not None else None
+
+
+@cache
+def parsers(engine: str) -> ConfigTypes | None:
+    """Names that an engine's parser flags take (``tool:NAME``, ``reasoning:NAME``), from
+    ``history/parsers.json``; null where no table was read."""
+    return _ranges("parsers", engine)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import version as order
+from seatrial.facts.modeltypes import parsers
 from seatrial.facts.shortened import ARGPARSE, plain, short_for
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
@@ -60,6 +61,7 @@ def version_unread(case: Case) -> Finding | None:
 )
 def flag_unknown(case: Case) -> Iterator[Finding]:
     yield from _senseless_counts(case)
+    yield from _unknown_parsers(case)
     if not case.candidate.args:
         return
     if not case.known.exact or not case.known.complete("flag"):
@@ -80,6 +82,31 @@ def flag_unknown(case: Case) -> Iterator[Finding]:
             facts=case.known.all("flag")[:1],
             says=f"{case.engine} {case.version} has no flag {flag}: the start would be refused",
             remedy=f"did you mean {near[0]}? or leave it out" if near else "leave it out",
+        )
+
+
+_PARSERS = {"tool_call_parser": "tool", "reasoning_parser": "reasoning"}
+
+
+def _unknown_parsers(case: Case) -> Iterator[Finding]:
+    """A parser's name is looked up as the server starts; a plugin brings names of its own."""
+    read = parsers(case.engine)
+    if read is None or case.version is None or any("plugin" in flag for flag in case.args):
+        return
+    for flag, kind in _PARSERS.items():
+        value = case.args.get(flag)
+        if not isinstance(value, str) or read.has(case.version, f"{kind}:{value}") is not False:
+            continue
+        names = [n.partition(":")[2] for n in read.types if n.startswith(f"{kind}:")]
+        here = [n for n in names if read.has(case.version, f"{kind}:{n}")]
+        near = difflib.get_close_matches(value, here, n=1, cutoff=0.5)
+        yield Finding(
+            verdict=Verdict.CONDITIONAL,
+            says=f"{case.engine} {case.version} has no {flag.replace('_', ' ')} {value[:40]!r} "
+            f"among its {len(here)}: the start would be refused",
+            remedy=f"did you mean {near[0]}? or a later {case.engine}"
+            if near
+            else f"one of: {', '.join(sorted(here)[:12])}; or a later {case.engine}",
         )
 
 

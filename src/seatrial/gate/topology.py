@@ -184,6 +184,8 @@ def quant_split_unsupported(case: Case) -> Iterator[Finding]:
     method = "gguf" if case.form == "gguf" else case.quant.method if case.quant else None
     for ways, word in ((case.tp, "tensor_parallel"), (case.pp, "pipeline_parallel")):
         fact = case.known.excludes(f"{method}+{word}") if method and ways > 1 else None
+        if fact is None and case.quant is not None and ways > 1:
+            fact = case.known.excludes(f"{method}:{int(case.quant.bits)}bit+{word}")
         if fact is None or fact.value != "refuses":
             continue
         stated = case.set.tp_stated or word == "pipeline_parallel"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.facts.modeltypes import admits, config_types, model_types, stages
+from seatrial.facts.modeltypes import admits, config_types, model_types, parsers, stages
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,15 @@ def test_an_engine_brings_configurations_of_its_own_for_some_model_types() -> No
     assert own.has("0.15.0", "glm4_moe_lite") is False
     assert own.has("999.0", "qwen3_next") is None
     assert config_types("llama.cpp") is None
+
+
+def test_a_parser_is_known_from_its_release_on() -> None:
+    read = parsers("vllm")
+    assert read is not None
+    assert read.has("0.9.2", "tool:qwen3_coder") is False
+    assert read.has("0.10.0", "tool:qwen3_coder") is True
+    assert read.has("0.24.0", "reasoning:glm45") is True
+    assert parsers("ollama") is None
 
 
 def test_stages_follow_the_signature_of_each_release() -> None:

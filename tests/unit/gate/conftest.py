@@ -138,6 +138,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "unseen-12-models.yaml",
         "unseen-13-models.yaml",
         "unseen-14-models.yaml",
+        "unseen-15-models.yaml",
         *sorted(f.name for f in DATA.glob("archetypes-*-models.yaml")),
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}

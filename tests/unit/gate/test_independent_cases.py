@@ -15,7 +15,7 @@ DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
 FILES = (
     "independent.yaml",
     "independent-2.yaml",
-    *(f"unseen-{n}.yaml" for n in (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)),
+    *(f"unseen-{n}.yaml" for n in (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)),
 )
 READ = [yaml.safe_load((DATA / file).read_text()) for file in FILES]
 CASES = {name: case for file in READ for name, case in file.items()}
@@ -29,6 +29,7 @@ DISPUTED = {
     "u13-vllm-internvl2-26b-tp4",
     "u13-vllm-090-image-driver550",
     "u14-qwen3-next-4xa100",
+    "u15-tgi-gemma2-a10",
 }
 
 
