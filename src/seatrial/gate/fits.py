@@ -18,6 +18,7 @@ from seatrial.gate import lengths, offload
 from seatrial.gate.case import Case, Numbers
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.pool import (
+    PIECE,
     SPLIT_FROM,
     Pool,
     at_least,
@@ -197,8 +198,8 @@ def _by_wider_group(case: Case, says: str, numbers: Numbers) -> Finding | None:
 
 def _flags(case: Case, wide: Pool) -> str:
     """The flags of the generous pool in the engine's own spelling."""
-    if (compiled_chunk(case) or 0) > 2048:
-        return "prefill_chunk_size 2048 (gen_config and compile again)"
+    if (compiled_chunk(case) or 0) > PIECE:
+        return f"prefill_chunk_size {PIECE} (gen_config and compile again)"
     if case.engine not in {"vllm", "sglang"}:
         return ""
     vllm = case.engine == "vllm"
@@ -209,8 +210,9 @@ def _flags(case: Case, wide: Pool) -> str:
     if case.set.seqs is None:
         flag = "--max-num-seqs" if vllm else "--max-running-requests"
         words.append(f"{flag} {max(case.concurrency or 1, 16)}")
-    if case.set.batched_tokens is None and vllm:
-        words.append("--max-num-batched-tokens 2048")
+    if case.set.batched_tokens is None:
+        flag = "--max-num-batched-tokens" if vllm else "--chunked-prefill-size"
+        words.append(f"{flag} {PIECE}")
     if vllm and not splits_prompts(case) and may_split(case):
         words.append("--enable-chunked-prefill")
     return " ".join(words)
@@ -251,7 +253,7 @@ def _more_devices(case: Case, found: Pool) -> str:
     need = case.tp * case.pp
     while whole / need > usable * 0.9 and need < 1024:
         need *= 2
-    options = [f"TP x PP of {need}"] if need > case.tp * case.pp else []
+    options = [f"TP x PP of {need}"] if case.tp * case.pp < need < 1024 else []
     if case.quant is None:
         options.append("a quantised checkpoint (FP8 halves, 4-bit quarters the weights)")
     options.append("a GPU with more memory")

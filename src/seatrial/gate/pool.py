@@ -31,6 +31,9 @@ GIB = 1 << 30
 SAMPLER_COPIES = 9.558
 HIDDEN_BYTES = 2.56
 GENEROUS_SHARE = 0.95
+PIECE = 2048
+"""Tokens of one step where prompts are split and nobody says how many: what vLLM took before 0.8
+(512 in some releases), and what a candidate may always choose."""
 OF_FREE = ("tensorrt-llm", "lmdeploy")
 _SHARES = {
     "sglang": 0.88,
@@ -73,8 +76,8 @@ def pool(case: Case, *, generous: bool = False) -> Pool | None:
         share = case.set.share or most
         seqs = case.set.seqs or min(seqs, max(case.concurrency or 1, 16))
         if splits_prompts(case) or may_split(case):
-            tokens = case.set.batched_tokens or min(tokens, 2048)
-    activation, other = _activation(case, model, seqs, tokens), _other(case)
+            tokens = case.set.batched_tokens or min(tokens, PIECE)
+    activation, other = _activation(case, model, seqs, tokens, share), _other(case)
     free = case.engine in OF_FREE
     room = Band(
         lower=_room(total, share, weights.upper + activation.upper + other.upper, free),
@@ -192,8 +195,8 @@ def scheduled_tokens(case: Case) -> tuple[int, int]:
     old = case.engine == "vllm" and not at_least(case, "0.8.0")
     if old and case.set.batched_tokens is None:
         seqs = case.set.seqs or 256
-        length = max(case.set.length or case.context or 2048, 2048)
-        tokens = min(length, 2048) if splits_prompts(case) or splits_itself(case) else length
+        length = max(case.set.length or case.context or PIECE, PIECE)
+        tokens = PIECE if splits_prompts(case) or splits_itself(case) else length
     return seqs, tokens
 
 
@@ -212,8 +215,8 @@ def splits_prompts(case: Case) -> bool:
 
 
 def splits_itself(case: Case) -> bool:
-    """Whether a stated length made vLLM before 0.8 split by itself, 512 tokens at a time: 35,000 of
-    Llama-3.1-8B took 0.06 GiB where 29,000 took 2.99 (vllm-project/vllm#10517, 0.6.4)."""
+    """Whether a stated length made vLLM before 0.8 split by itself: 35,000 of Llama-3.1-8B took
+    0.06 GiB where 29,000 took 2.99 (vllm-project/vllm#10517, 0.6.4)."""
     own = case.set.length or 0
     return own > SPLIT_FROM and at_least(case, "0.6.0") and may_split(case)
 
@@ -235,10 +238,10 @@ def at_least(case: Case, version: str) -> bool:
     return case.version is None or order.key(case.version) >= order.key(version)
 
 
-def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int) -> Band:
-    shape = model.shape
-    if case.set.share is None and static_share(case) is not None:
-        return Band(lower=0, best=0, upper=GIB // 2)  # its share leaves them room
+def _activation(case: Case, model: ModelInfo, seqs: int, tokens: int, share: float) -> Band:
+    shape, static = model.shape, static_share(case)
+    if case.set.share is None and static is not None and share <= static:
+        return Band(lower=0, best=0, upper=GIB // 2)  # its default share leaves them room
     if case.engine == "mlc-llm" and compiled_chunk(case):
         return _compiled_buffers(case, model, tokens)
     hidden, vocabulary = shape.hidden or 4096, shape.vocabulary or 128_000

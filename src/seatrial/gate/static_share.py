@@ -16,7 +16,8 @@ MIB = 1 << 20
 
 
 def static_share(case: Case) -> float | None:
-    """The default of this release on this device; null where no release's rule is known."""
+    """The default of this release on this device; null where no release's rule is known. Where
+    more is reserved than there is the share is 0: start-up finds no memory."""
     fact = case.known.get("default", "mem_fraction_static") if case.engine == "sglang" else None
     gpu = case.target.gpu
     if fact is None or gpu is None:
@@ -28,8 +29,8 @@ def static_share(case: Case) -> float | None:
             return float(rule["above"])
         return float(next(share for least, share in rule["by_tp"] if ranks >= least))
     reserved = _reserved(case, rule, memory, ranks)
-    share = round((memory - reserved) / memory, 3)
-    return share * _beside_towers(case, rule) if 0 < share < 1 else None
+    share = max(round((memory - reserved) / memory, 3), 0.0)
+    return share * _beside_towers(case, rule)
 
 
 def _reserved(case: Case, rule: dict[str, Any], memory: int, ranks: int) -> float:

@@ -12,7 +12,7 @@ import pytest
 
 from seatrial import facts, hardware
 from seatrial.gate.case import Case
-from seatrial.gate.pool import Pool, pool
+from seatrial.gate.pool import PIECE, Pool, pool, scheduled_tokens
 from seatrial.gate.run import Judge
 from seatrial.workload.spec import Workload
 
@@ -194,6 +194,7 @@ def test_ranks_share_the_weights_and_pipeline_stages_the_layers(tmp_path: Path) 
         ("0.4.9", "h100-80gb", 1, {}, 0.874),
         ("0.5.16", "mi355x", 1, {}, 0.91),  # sgl-project/sglang#18263 logs 0.911
         ("0.5.16", "rtx-4090", 1, {"chunked_prefill_size": 8192}, 0.464),
+        ("0.5.9", "rtx-3060-12gb", 1, {"chunked_prefill_size": 8192}, 0.0),  # 12.6 of 11.9 GiB
         ("0.5.16", "rtx-4090", 1, {"mem_fraction_static": 0.8}, 0.8),
     ],
 )
@@ -213,3 +214,27 @@ def test_a_tower_takes_a_part_of_sglangs_share(tmp_path: Path) -> None:
     assert plain is not None
     assert towered is not None
     assert towered.share == pytest.approx(plain.share * 0.95 * 0.8)
+
+
+def test_a_share_above_sglangs_own_leaves_no_room_for_activations(tmp_path: Path) -> None:
+    case = _case(tmp_path, LLAMA_8B, "sglang", "0.5.9", "rtx-4090", {"tp": 1}, 1)
+    own, wide = pool(case), pool(case, generous=True)
+    stated = pool(
+        case.with_args(mem_fraction_static=0.95, chunked_prefill_size=2048, max_running_requests=16)
+    )
+    assert own is not None
+    assert wide is not None
+    assert stated is not None
+    assert own.activation.best == 0
+    assert wide.share == stated.share == 0.95
+    assert wide.activation == stated.activation
+    assert wide.activation.lower > 0
+
+
+def test_early_vllm_splits_into_pieces_whatever_the_length(tmp_path: Path) -> None:
+    flags = {"enable_chunked_prefill": True}
+    for length in (1024, 20_000, 100_000):
+        case = _case(
+            tmp_path, LLAMA_8B, "vllm", "0.6.4", "h100-80gb", {"max_model_len": length, **flags}, 1
+        )
+        assert scheduled_tokens(case) == (256, PIECE)
