@@ -192,7 +192,7 @@ def feature_missing_prefix_cache(case: Case) -> Finding | None:
     if (chip := _prefix_chip(case)) is not None:
         return chip
     fact = case.known.excludes("prefix_cache+recurrent")
-    hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
+    hybrid = case.loaded is not None and case.loaded.recurrent
     if fact is None or not hybrid:
         return judge(case, "prefix_cache", "prefix reuse")
     refused = fact.value == "refuses"

@@ -27,8 +27,7 @@ def refused(case: Case) -> Fact | None:
         return None
     if case.set.lora and (fact := case.known.excludes("cpu_offload_gb+lora")) is not None:
         return fact
-    hybrid = any(g.kind == "state" for g in model.cache)
-    return case.known.excludes("cpu_offload_gb+states") if hybrid else None
+    return case.known.excludes("cpu_offload_gb+states") if model.recurrent else None
 
 
 def ignored(case: Case) -> Fact | None:
@@ -42,8 +41,7 @@ def ignored(case: Case) -> Fact | None:
         return None
     if case.architecture in fact.detail.get("architectures", []):
         return fact
-    hybrid = any(g.kind == "state" for g in model.cache)
-    dense = not model.shape.experts and not hybrid and not model.encoder_only
+    dense = not model.shape.experts and not model.recurrent and not model.encoder_only
     return fact if fact.detail.get("dense") and dense else None
 
 

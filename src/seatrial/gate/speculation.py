@@ -75,7 +75,7 @@ def _recurrent_prefix(case: Case) -> Finding | None:
     """SGLang: drafts on a hybrid, its prefix cache and the strategy by which states are kept.
     Without a buffer of their own for the states the cache is switched off, or start-up refuses."""
     fact = case.known.excludes("speculative+recurrent_prefix")
-    hybrid = case.loaded is not None and any(g.kind == "state" for g in case.loaded.cache)
+    hybrid = case.loaded is not None and case.loaded.recurrent
     args = case.args
     strategy = args.get("mamba_scheduler_strategy") or args.get("mamba_radix_cache_strategy")
     if fact is None or not hybrid or str(strategy).startswith("extra_buffer"):

@@ -21,13 +21,14 @@ anything else: 135 GiB of Nemotron-Nano-9B-v2 (NVIDIA/TensorRT-LLM#8642).
 
 from __future__ import annotations
 
+import math
+
 from seatrial.core.units import format_bytes
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, constraint
 from seatrial.gate.pool import at_least, pool, scheduled_tokens
-from seatrial.model import ModelInfo
-from seatrial.model.memory import RECURRENT_BYTES
+from seatrial.model import ModelInfo, memory
 
 
 @constraint(
@@ -39,13 +40,15 @@ from seatrial.model.memory import RECURRENT_BYTES
 )
 def state_blocks(case: Case) -> Finding | None:
     model = case.loaded
-    if model is not None and not case.target.on_cpu and case.engine == "sglang":
-        return _slots_of_sglang(case, model)
-    if model is not None and not case.target.on_cpu and case.engine == "tensorrt-llm":
-        return _laid_out(case, model)
-    if case.engine != "vllm" or model is None or case.target.on_cpu or case.set.eager:
+    if model is None or not model.recurrent or case.target.on_cpu:
         return None
-    block = block_bytes(model, case.tp)
+    if case.engine == "sglang":
+        return _slots_of_sglang(case, model)
+    if case.engine == "tensorrt-llm":
+        return _laid_out(case, model)
+    if case.engine != "vllm" or case.set.eager:
+        return None
+    block = _block_bytes(case, model)
     found = pool(case) if block and at_least(case, "0.20.0") else None
     if found is None or not block or found.room.best <= 0:
         return None
@@ -67,18 +70,16 @@ def state_blocks(case: Case) -> Finding | None:
     )
 
 
-def _state(model: ModelInfo, tp: int, recurrent: float) -> int:
-    """Bytes of one sequence's states on one rank."""
-    groups = [g for g in model.cache if g.kind == "state"]
-    return int(
-        sum(g.layers * (g.recurrent_elements * recurrent + g.conv_elements * 2) for g in groups)
-        / tp
-    )
+def _state(case: Case, model: ModelInfo, recurrent_bytes: int) -> int:
+    """Bytes of one sequence's states on one rank, cut as the attention heads are."""
+    tp, pp = case.attention_tp, case.pp
+    return memory.state_bytes(model, tp=tp, pp=pp, recurrent_bytes=recurrent_bytes)
 
 
 def _slots_of_sglang(case: Case, model: ModelInfo) -> Finding | None:
     half = str(case.args.get("mamba_ssm_dtype") or "") in {"bfloat16", "float16"}
-    state, count = _state(model, case.tp, 2 if half else RECURRENT_BYTES), case.concurrency or 1
+    state = _state(case, model, 2 if half else memory.RECURRENT_BYTES)
+    count = -(-(case.concurrency or 1) // (case.set.dp * case.set.attention_dp))  # of one copy
     found = pool(case) if state and at_least(case, "0.5.4") else None
     if found is None or found.room.best <= 0 or case.set.speculative or count < 2:
         return None
@@ -88,22 +89,26 @@ def _slots_of_sglang(case: Case, model: ModelInfo) -> Finding | None:
     part = float(ratio) if isinstance(ratio, int | float) else 0.9
     slots = [int(n * part / (1 + part)) // state - 1 for n in (found.room.best, found.room.upper)]
     if isinstance(given, int):
-        slots = [given, given]
+        slots = [given // case.set.attention_dp] * 2  # the flag is of the whole group
     elif case.args.get("disable_radix_cache") and case.set.seqs:
         return None
     best, most = (n // each for n in slots)
-    if count // max(case.set.attention_dp, 1) <= best:
+    if count <= best:
         return None
-    over = count // max(case.set.attention_dp, 1) > most
+    over = count > most
     return Finding(
         verdict=Verdict.CONDITIONAL if over else Verdict.UNKNOWN,
         numbers={"slots": slots[0], "slots_a_request": each, "state_bytes": state},
         says=f"about {slots[0]} slots of state at {each} a request run {best} of {count} requests "
-        "at once, the others wait",
+        f"at once{_of_a_copy(case)}, the others wait",
         remedy="--disable-radix-cache, --mamba-ssm-dtype bfloat16, a higher "
         "--mamba-full-memory-ratio or --max-mamba-cache-size",
         probe=None if over else case.probe("boot_log"),
     )
+
+
+def _of_a_copy(case: Case) -> str:
+    return " in each copy" if case.set.dp * case.set.attention_dp > 1 else ""
 
 
 def _slots_each(case: Case) -> int:
@@ -122,7 +127,7 @@ def _slots_each(case: Case) -> int:
 
 def _laid_out(case: Case, model: ModelInfo) -> Finding | None:
     fact = case.known.get("default", "max_batch_size")
-    state, found = _state(model, case.tp, 2), pool(case)
+    state, found = _state(case, model, 2), pool(case)
     seqs = case.set.seqs or (int(fact.value) if fact is not None else None)
     if not state or found is None or seqs is None:
         return None
@@ -140,12 +145,12 @@ def _laid_out(case: Case, model: ModelInfo) -> Finding | None:
     )
 
 
-def block_bytes(model: ModelInfo, tp: int) -> int | None:
+def _block_bytes(case: Case, model: ModelInfo) -> int | None:
     """Bytes of one block of one group on one rank; null for a model without recurrent layers."""
     states = [g for g in model.cache if g.kind == "state"]
-    if not states:
-        return None
     attention = sum(g.layers for g in model.cache if g.kind in {"full", "latent", "sliding"})
-    one = max(g.recurrent_elements * RECURRENT_BYTES + g.conv_elements * 2 for g in states)
-    group = min([n for n in (attention, sum(g.layers for g in states)) if n])
-    return one * group // tp
+    layers = [n for n in (attention, sum(g.layers for g in states)) if n]
+    if not states or not layers:
+        return None
+    group = math.ceil(min(layers) * memory.stage_share(model, case.pp))  # of the fullest stage
+    return max(memory.layer_state(g) for g in states) * group // case.attention_tp

@@ -190,3 +190,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     projector: str | None
     findings: list[str]
     traits: list[str] = []
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether some of its layers keep a state instead of a cache that grows."""
+        return any(group.kind == "state" for group in self.cache)

@@ -109,8 +109,7 @@ def _group_bytes(
     if group.kind == "state":
         if tokens <= 0:
             return 0.0
-        one = group.recurrent_elements * RECURRENT_BYTES + group.conv_elements * conv
-        return group.layers * one / tp
+        return group.layers * layer_state(group, conv_bytes=conv) / tp
     kept = tokens
     if group.kind == "sliding" and windows and group.window:
         kept = min(tokens, group.window)
@@ -129,11 +128,28 @@ def stage_share(model: ModelInfo, pp: int) -> float:
     return -(-layers // pp) / layers
 
 
-def state_bytes(model: ModelInfo, *, conv_bytes: int = 2) -> int:
-    """Recurrent and convolution state of one sequence."""
-    return kv_bytes(model, 1, conv_bytes=conv_bytes) - sum(
-        int(g.layers * g.elements_per_token * 2) for g in model.cache if g.kind != "state"
+def layer_state(
+    group: CacheGroup, *, recurrent_bytes: int = RECURRENT_BYTES, conv_bytes: int = 2
+) -> int:
+    """Recurrent and convolution state of one sequence in one layer, not cut."""
+    return group.recurrent_elements * recurrent_bytes + group.conv_elements * conv_bytes
+
+
+def state_bytes(
+    model: ModelInfo,
+    *,
+    tp: int = 1,
+    pp: int = 1,
+    recurrent_bytes: int = RECURRENT_BYTES,
+    conv_bytes: int = 2,
+) -> int:
+    """Recurrent and convolution state of one sequence on one rank (the fullest stage's)."""
+    total = sum(
+        g.layers * layer_state(g, recurrent_bytes=recurrent_bytes, conv_bytes=conv_bytes)
+        for g in model.cache
+        if g.kind == "state"
     )
+    return math.ceil(total / tp * stage_share(model, pp))
 
 
 def weight_bits(recipe: str, default: float = 16.0) -> float:

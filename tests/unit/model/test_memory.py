@@ -446,3 +446,12 @@ def test_draft_layers_are_loaded_only_on_demand(tmp_path: Path) -> None:
     assert with_it is not None
     assert with_it.best / GIB == pytest.approx(641.30, rel=0.01)
     assert without.best < with_it.best
+
+
+def test_state_on_one_rank_is_cut_by_heads_and_by_stages(tmp_path: Path) -> None:
+    model = _model(tmp_path, KV_PER_TOKEN[26][1])
+    whole = memory.state_bytes(model)
+    assert model.recurrent
+    assert memory.state_bytes(model, tp=2) == memory.state_bytes(model, pp=2) == whole // 2
+    assert memory.state_bytes(model, recurrent_bytes=2) == whole - (72 << 20)
+    assert not _model(tmp_path, KV_PER_TOKEN[0][1]).recurrent
