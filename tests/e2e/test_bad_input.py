@@ -69,6 +69,28 @@ def test_the_log_of_an_engine_that_did_not_start_stays(
     assert "failed to initialize the context" in kept.read_text()
 
 
+@pytest.mark.parametrize("name", ["../../evil", "a/b", "..", '"a\\u001b[31mb"', "n" * 5000, '""'])
+def test_a_name_that_is_no_folders_is_refused(
+    seatrial: Run, tmp_path: Path, small_workload: Path, name: str
+) -> None:
+    small_workload.write_text(small_workload.read_text().replace("name: small", f"name: {name}"))
+    code, err = _run(seatrial("run", small_workload))
+    assert code == 2
+    assert _says_everything(err)
+    assert "folder's name" in err
+    assert not (tmp_path / "trials").exists()
+
+
+@pytest.mark.parametrize("place", ["small.yaml", "/proc/x"])
+def test_a_trial_cannot_be_where_no_folder_can(
+    seatrial: Run, small_workload: Path, place: str
+) -> None:
+    code, err = _run(seatrial("run", small_workload, "--out", place))
+    assert code == 2
+    assert _says_everything(err)
+    assert "defect" not in err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [

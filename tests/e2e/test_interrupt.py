@@ -33,6 +33,7 @@ def test_an_interrupt_stops_the_engine_and_exits_130(
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert "Traceback" not in err
+    assert "interrupted" in err
     _, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
     assert list((tmp_path / "trial").rglob("*.tmp")) == []

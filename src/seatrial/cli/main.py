@@ -79,6 +79,7 @@ def build_app() -> App:
         exit_on_error=False,
         print_error=False,
         help_on_error=False,
+        suppress_keyboard_interrupt=False,  # it would end the process without a word
     )
     for verb, line in VERBS.items():
         module = f"{verb}_" if keyword.iskeyword(verb) else verb
@@ -112,18 +113,17 @@ def run(tokens: list[str]) -> int:
         return 0
     as_json = "--json" in tokens
     Spoken.document = False
-    from cyclopts import CycloptsError
-
     try:
-        result = build_app()(tokens)
+        return _called(tokens)
     except SeatrialError as error:
         return report(error, as_json=as_json)
-    except CycloptsError as error:
-        text = str(error).strip() or type(error).__name__
-        return report(_usage(text, tokens), as_json=as_json)
     except KeyboardInterrupt:
         with contextlib.suppress(OSError):  # the terminal may be what has gone
-            print("seatrial: interrupted; what was started has been stopped", file=sys.stderr)
+            print(
+                "seatrial: interrupted; what was started has been stopped, what was finished is "
+                "kept: the same command goes on from there",
+                file=sys.stderr,
+            )
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -132,6 +132,15 @@ def run(tokens: list[str]) -> int:
         return report(_memory(), as_json=as_json)
     except Exception as error:  # noqa: BLE001  the last border: no traceback reaches a user
         return _defect(error, tokens)
+
+
+def _called(tokens: list[str]) -> int:
+    from cyclopts import CycloptsError
+
+    try:
+        result = build_app()(tokens)
+    except CycloptsError as error:
+        raise _usage(str(error).strip() or type(error).__name__, tokens) from error
     return result if isinstance(result, int) else 0
 
 

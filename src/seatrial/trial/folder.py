@@ -16,7 +16,7 @@ from pathlib import Path
 
 from seatrial.core.errors import PrerequisiteError, UsageError
 from seatrial.core.ids import sha256_bytes
-from seatrial.store.atomic import disk_errors, remove_leftovers, write_bytes
+from seatrial.store.atomic import disk_errors, place_errors, remove_leftovers, write_bytes
 
 WORKLOAD = "workload.yaml"
 EVENTS = "events.jsonl"
@@ -90,7 +90,7 @@ class TrialFolder:
         """
         made = [place for place in (self.path, *self.path.parents) if not place.exists()]
         self._own = {name for name in (LOCK, EVENTS) if not self.file(name).exists()}
-        with disk_errors(self.path):
+        with disk_errors(self.path), place_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         with self.file(LOCK).open("a+") as lock:
             try:

@@ -153,6 +153,11 @@ def sense_errors(spec: Workload) -> Errors:
     errors.extend(
         f"candidates: the name {n} twice" for n in sorted({n for n in names if names.count(n) > 1})
     )
+    named = [("name", spec.name)]
+    named += [
+        (f"candidates[{n}].name", c.name) for n, c in enumerate(spec.candidates or ()) if c.name
+    ]
+    errors.extend(f"{key}: {why}" for key, name in named if (why := _no_folder(name)) is not None)
     if spec.candidates is not None and not spec.candidates:
         errors.append("candidates: an empty list; leave the key out for every engine known")
     if not 0 < spec.trial.margin < 1:
@@ -161,6 +166,23 @@ def sense_errors(spec: Workload) -> Errors:
         if share is not None and share > 1:
             errors.append(f"slo.{key}: is a share, from 0 to 1")
     return errors
+
+
+def _no_folder(name: str) -> str | None:
+    """Why a name cannot be a folder's, as it will be; null if it can."""
+    if not name.strip() or name.startswith(".") or any(c in name for c in "/\\"):
+        return "becomes a folder's name: no slash, no dot at its beginning, not empty"
+    if not name.isprintable():
+        return "becomes a folder's name: no control characters"
+    if len(name.encode()) > _LONGEST_NAME:
+        return (
+            f"becomes a folder's name: at most {_LONGEST_NAME} bytes, it has {len(name.encode())}"
+        )
+    return None
+
+
+_LONGEST_NAME = 120
+"""A file system takes 255 bytes; versions, numbers and endings are added to it."""
 
 
 def require_sense(spec: Workload, *, where: str, remedy: str) -> Workload:
