@@ -186,7 +186,7 @@ def _fp8_cache_below(case: Case, asked: str, listed: Fact | None) -> Finding | N
     if capability is None or capability >= 89 or not asked.lower().startswith("fp8"):
         return None
     chunked = case.known.excludes("kv_cache:fp8+chunked_prefill")
-    if chunked is not None and case.candidate.args.get("enable_chunked_prefill") is True:
+    if chunked is not None and case.set.chunked:
         return Finding(
             verdict=Verdict.CONDITIONAL,
             numbers={"capability": capability, "native_from": 89},

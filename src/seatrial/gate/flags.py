@@ -65,6 +65,9 @@ _SPECULATIVE = (
     "model_draft",
     "draft_model",
 )
+_CHUNKED = ("enable_chunked_prefill", "enable_chunked_context")
+_SAID = {"true": True, "1": True, "yes": True, "on": True}
+_SAID |= {"false": False, "0": False, "no": False, "off": False}
 
 COUNTS = frozenset((*TP_FLAGS, *_PP, *_DP, *_SEQS))
 """Flags whose value is a count of at least one; those where 0 or -1 mean "by itself" are left
@@ -75,7 +78,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate's placement and limits; null where the engine's default applies.
 
     ``dp`` are whole copies, each on devices of its own; ``attention_dp`` are parts of one
-    tensor-parallel group that attend to requests of their own.
+    tensor-parallel group that attend to requests of their own. ``chunked``: whether prompts may be
+    computed in pieces.
     """
 
     tp: int
@@ -93,6 +97,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kv_dtype: str | None
     quantization: str | None
     batched_tokens: int | None
+    chunked: bool | None
     speculative: str | None
     lora: bool
     lora_rank: int | None
@@ -144,6 +149,7 @@ def settings(spec: CandidateSpec, devices: int) -> Settings:
                 "max_prefill_token_num",
             ),
         ),
+        chunked=_chunked(args),
         speculative=_speculative(args),
         lora=_truthy(
             args, ("enable_lora", "lora_modules", "lora_paths", "adapters", "lora", "lora_adapters")
@@ -248,6 +254,25 @@ def _truthy(args: dict[str, Any], names: tuple[str, ...]) -> bool:
         if value == 1 and name.startswith("enable"):
             return True
     return False
+
+
+def _chunked(args: dict[str, Any]) -> bool | None:
+    """Chunked prefill: on, off (also as ``no_...``), or left to the engine. TensorRT-LLM takes it
+    in its build configuration too."""
+    nested = args.get("build_config")
+    inner = {k.replace("-", "_"): v for k, v in nested.items()} if isinstance(nested, dict) else {}
+    for place in (args, inner):
+        for name in _CHUNKED:
+            if (said := _said(place.get(name))) is not None:
+                return said
+            if _said(place.get(f"no_{name}")):
+                return False
+    return None
+
+
+def _said(value: object) -> bool | None:
+    """Yes or no as files and command lines write it; null for anything else."""
+    return _SAID.get(str(value).strip().lower())
 
 
 def _speculative(args: dict[str, Any]) -> str | None:

@@ -121,9 +121,7 @@ def _prompt_in_one(case: Case) -> Finding | None:
     fact = case.known.get("default", "max_num_tokens") if case.engine == "tensorrt-llm" else None
     if fact is None or not case.context or not case.written or case.form == "tensorrt-engine":
         return None
-    nested = [case.args, case.args.get("build_config") or {}]
-    places = [p for p in nested if isinstance(p, dict)]
-    if any(p.get(name) for p in places for name in fact.detail["chunked"]):
+    if case.set.chunked:
         return None
     most = case.set.batched_tokens or int(fact.value)
     if case.context <= most:
@@ -146,10 +144,9 @@ def _unsplit(case: Case) -> Finding | None:
     length, most = case.set.length or own, case.set.batched_tokens
     if case.engine != "vllm" or not length or not most or most >= length or fitted(case):
         return None
-    asked = case.args.get("enable_chunked_prefill")
     first, second = not at_least(case, "0.8.0"), at_least(case, "0.12.0")
     by_itself = second or (length > SPLIT_FROM and at_least(case, "0.5.3") and may_split(case))
-    if not (first or second) or asked is True or (asked is None and by_itself):
+    if not (first or second) or case.set.chunked or (case.set.chunked is None and by_itself):
         return None
     return Finding(
         verdict=Verdict.CONDITIONAL,

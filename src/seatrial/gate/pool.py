@@ -211,7 +211,7 @@ def splits_prompts(case: Case) -> bool:
     Llama-3.1-405B left room for 79,392 tokens only (vllm-project/vllm#6746)."""
     if case.engine != "vllm" or at_least(case, "0.8.0"):
         return True
-    return case.args.get("enable_chunked_prefill") is True
+    return case.set.chunked is True
 
 
 def splits_itself(case: Case) -> bool:
@@ -225,7 +225,7 @@ def may_split(case: Case) -> bool:
     """Whether a flag could split them before 0.8 (it came with 0.4.1): not of models that see
     (0.6.3 on), not with adapters, speculation or a window (vllm 0.6.3 and 0.7.3 wheels,
     arg_utils.py 936, 1164)."""
-    if case.args.get("enable_chunked_prefill") is False:
+    if case.set.chunked is False:
         return False
     model = case.loaded
     sees = model is not None and model.vision and at_least(case, "0.6.3")

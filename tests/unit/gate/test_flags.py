@@ -31,3 +31,25 @@ def placement(engine: str, devices: int = 8, **args: Any) -> tuple[int, int, int
 )
 def test_copies_and_parts(engine: str, args: dict[str, Any], expected: tuple[int, ...]) -> None:
     assert placement(engine, **args) == expected
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({}, None),
+        ({"enable_chunked_prefill": None}, None),
+        ({"enable_chunked_prefill": True}, True),
+        ({"enable_chunked_prefill": "true"}, True),
+        ({"enable-chunked-prefill": "True"}, True),
+        ({"enable_chunked_context": 1}, True),
+        ({"build_config": {"enable_chunked_context": True}}, True),
+        ({"enable_chunked_prefill": False}, False),
+        ({"enable_chunked_prefill": "False"}, False),
+        ({"no_enable_chunked_prefill": True}, False),
+        ({"no-enable-chunked-prefill": "true"}, False),
+        ({"no_enable_chunked_prefill": False}, None),
+    ],
+)
+def test_whether_prompts_are_split(args: dict[str, Any], expected: bool | None) -> None:
+    found = settings(CandidateSpec(engine="vllm", args=args), 1)
+    assert found.chunked is expected
