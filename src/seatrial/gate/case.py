@@ -27,6 +27,12 @@ from seatrial.workload.spec import CandidateSpec, Workload
 
 POOLED = ("llama.cpp", "ollama", "transformers")
 """Engines that place whole layers on devices: any number of cards, no tensor-parallel rank."""
+_COMPUTED = {
+    **dict.fromkeys(("bf16", "bfloat16"), "bfloat16"),
+    **dict.fromkeys(("fp16", "f16", "float16", "half"), "float16"),
+    **dict.fromkeys(("fp32", "f32", "float32", "float"), "float32"),
+}
+"""Names of ``model.precision`` that say what is computed in, as --dtype spells them."""
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +125,13 @@ class Case:
     def set(self) -> Settings:
         """The candidate's flags in common words."""
         return settings(self.candidate, max(self.target.devices, 1))
+
+    @property
+    def asked_type(self) -> str | None:
+        """The type to compute in that is asked for by name, by flag or by the workload (whose
+        precision may also be a format of weights, which says nothing of it)."""
+        stated = (self.spec.model.precision or "").lower()
+        return self.set.dtype or _COMPUTED.get(stated)
 
     def with_tp(self, tp: int) -> Case:
         """The same case with another tensor-parallel size stated."""

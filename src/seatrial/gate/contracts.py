@@ -418,7 +418,7 @@ def _refused_rank(case: Case, rank: int) -> Finding | None:
     "lora_count_limit",
     asks="Do as many adapters as required fit in one batch as configured?",
     needs="requires.lora.max_adapters, max_loras, fact lora_limit",
-    verdicts=("degraded",),
+    verdicts=(),
     remedy="max_loras = adapters active at once",
 )
 def lora_count_limit(case: Case) -> Finding | None:

@@ -7,19 +7,24 @@ Each is a fact with a range of releases; here is only how such a fact is read ag
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, by_fact
 from seatrial.hardware.cuda import driver_key
 
-_X86 = {"x86_64", "amd64"}
 _SAME_ARCH = {"arm64": "aarch64", "amd64": "x86_64"}
 BIG_ENDIAN = {"s390x", "ppc64"}
 _MUSL = ("alpine", "musl", "postmarket", "chimera")
 _ARM_HOSTS = ("gb10", "gh200", "gb200", "gb300")
 """GPUs that are sold with an Arm processor only (Grace)."""
-_DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+_DEVICE_LISTS = {
+    "nvidia": ("CUDA_VISIBLE_DEVICES",),
+    "amd": ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"),
+}
+"""The variables that choose among a vendor's devices; HIP reads CUDA's name too (ROCm
+documentation, GPU isolation techniques)."""
 
 
 def system(case: Case) -> str | None:
@@ -45,7 +50,8 @@ def _grace(case: Case) -> str | None:
 
 def own_driver_floor(case: Case) -> Finding | None:
     """An engine that asks for a newer driver than its CUDA does: compressed code needs one, and
-    older cards a newer one still (``detail.by_capability``: up to this compute, that driver)."""
+    older cards a newer one still (``detail.by_capability``: up to this compute, that driver). Null
+    where either is not known."""
     fact, driver = case.known.get("requires", "driver"), case.target.driver
     if fact is None or driver is None or case.target.vendor != "nvidia":
         return None
@@ -56,7 +62,9 @@ def own_driver_floor(case: Case) -> Finding | None:
     have, need = driver_key(driver), driver_key(floor)
     says = f"{case.engine} {case.version or ''} takes NVIDIA drivers from {floor} on"
     numbers = {"driver": driver, "needs": floor}
-    if not have or have >= need[: len(have)]:
+    if not have:
+        return None
+    if have >= need[: len(have)]:
         return Finding(
             verdict=Verdict.FEASIBLE,
             says=f"{says}; this is {driver}",
@@ -79,7 +87,7 @@ def unloaded_ptx(case: Case) -> Finding | None:
     PTX of a newer minor version: kernels that come as PTX alone are refused
     ("compiled with an unsupported toolchain")."""
     fact, driver = case.known.get("requires", "driver:ptx"), case.target.driver
-    if fact is None or driver is None or case.capability not in fact.detail["capability"]:
+    if fact is None or driver is None or case.capability not in fact.detail.get("capability", []):
         return None
     have, need = driver_key(driver), driver_key(str(fact.value))
     if not have or have >= need[: len(have)]:
@@ -94,15 +102,12 @@ def unloaded_ptx(case: Case) -> Finding | None:
     )
 
 
-def off_the_builds(case: Case) -> Finding | None:
-    """What ``platform_unsupported`` finds beyond the vendor."""
-    return (
-        _vendor_on_system(case)
-        or _generation(case)
-        or _processor(case)
-        or _from_source(case)
-        or _named_by_uuid(case)
-    )
+def off_the_builds(case: Case) -> Iterator[Finding]:
+    """What ``platform_unsupported`` finds beyond the vendor: all of it, as what is soft must not
+    hide a refusal."""
+    for rule in (_vendor_on_system, _generation, _processor, _from_source, _named_by_uuid):
+        if (found := rule(case)) is not None:
+            yield found
 
 
 def _vendor_on_system(case: Case) -> Finding | None:
@@ -141,9 +146,12 @@ def arm_host(case: Case) -> Finding | None:
 
 
 def older_system(case: Case, family: str) -> Finding | None:
-    """A system that the workload names by number, older than what the build was made for."""
+    """A system that the workload names by number, older than what the build was made for. The
+    number follows the system's name, or that of its release (macOS Sonoma 14); a number within a
+    word (M4) is no version."""
     fact = case.known.get("requires", f"os:{family}")
-    named = re.search(rf"{family}\D*(\d+)", (case.target.os or "").lower())
+    pattern = rf"{family}(?:[\s_(-]+[a-z]+\b)?[\s_()-]*(\d+)"
+    named = re.search(pattern, (case.target.os or "").lower())
     if fact is None or named is None or int(named.group(1)) >= int(str(fact.value)):
         return None
     return Finding(
@@ -184,7 +192,7 @@ def _processor(case: Case) -> Finding | None:
     """A processor that is no x86: a release has a build for its architecture or has none. What is
     said of ``cpu+other`` holds for each architecture beyond x86-64 and 64-bit Arm."""
     arch = architecture(case)
-    if not case.target.on_cpu or arch in _X86:
+    if not case.target.on_cpu or arch == "x86_64":
         return None
     fact = case.known.get("platform", f"cpu+{arch}")
     if fact is None and arch != "aarch64":
@@ -235,7 +243,7 @@ def _named_by_uuid(case: Case) -> Finding | None:
             says=f"{parts[0][0]} names {parts[0][1][:12]}…: {dropped.condition}: it runs on the "
             "processor",
             facts=[dropped],
-            remedy=str(dropped.detail.get("remedy")),
+            remedy=str(dropped.detail.get("remedy") or "the whole card, by its number"),
         )
     return None
 
@@ -244,7 +252,7 @@ def _listed_devices(case: Case) -> list[tuple[str, str]]:
     """(variable, entry) of each list of devices that the candidate's environment sets."""
     return [
         (name, entry.strip())
-        for name in _DEVICE_LISTS
+        for name in _DEVICE_LISTS.get(case.target.vendor, ())
         for entry in str(case.candidate.env.get(name, "")).split(",")
         if entry.strip()
     ]
@@ -282,7 +290,7 @@ def by_another_path(case: Case, lacking: list[str]) -> Finding | None:
         says=f"the processor lacks {', '.join(lacking)}: {fact.condition}",
         numbers={"lacking": ", ".join(lacking)},
         facts=[fact],
-        remedy=str(fact.detail.get("remedy")),
+        remedy=str(fact.detail.get("remedy") or "llama.cpp built for this processor"),
     )
 
 
@@ -298,7 +306,7 @@ def other_byte_order(case: Case) -> Finding | None:
         verdict=Verdict.CONDITIONAL,
         says=f"the file is little-endian, {arch} is not: {fact.condition}",
         facts=[fact],
-        remedy=str(fact.detail.get("remedy")),
+        remedy=str(fact.detail.get("remedy") or "a file written in this byte order"),
     )
 
 
@@ -306,9 +314,9 @@ def unlisted_type(case: Case) -> Finding | None:
     """A 16-bit type that the build for this processor does not compute in; an engine that then
     takes another by itself does so unless the type is asked for by name."""
     arch, model = architecture(case), case.loaded
-    if not case.target.on_cpu or arch in _X86 or model is None or model.format == "gguf":
+    if not case.target.on_cpu or arch == "x86_64" or model is None or model.format == "gguf":
         return None
-    asked = (case.set.dtype or "auto").lower()
+    asked = (case.asked_type or "auto").lower()
     wanted = (model.dtype or "").lower() if asked == "auto" else asked
     wanted = {"half": "float16", "fp16": "float16", "bf16": "bfloat16"}.get(wanted, wanted)
     fact = case.known.excludes(f"{wanted}+{arch}")

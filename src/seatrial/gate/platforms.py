@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
 
 from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
@@ -64,20 +65,38 @@ def hardware_unknown(case: Case) -> Finding | None:
     verdicts=("infeasible", "conditional", "degraded", "unknown"),
     remedy="an engine that has this platform, or a plugin",
 )
-def platform_unsupported(case: Case) -> Finding | None:
+def platform_unsupported(case: Case) -> Iterator[Finding]:
     vendor = case.target.vendor
     if vendor == "unknown":
-        return None
+        return
     fact = case.known.get("platform", vendor)
     if fact is None:
-        return Finding(
+        yield Finding(
             verdict=Verdict.UNKNOWN,
             probe=case.probe("boot_log"),
             says=f"whether {case.engine} runs on {vendor} is not known",
             remedy=_INSTEAD[vendor],
         )
-    says = f"{case.engine} on {vendor}: {fact.value}"
-    says += f" ({fact.condition})" if fact.condition else ""
+        return
+    if (whole := _whole_vendor(case, fact, vendor)) is not None:
+        yield whole
+        return
+    own = (_chip(case, fact, vendor), _board(case, fact), arm_host(case))
+    found = [*off_the_builds(case), *(f for f in own if f is not None)]
+    says = _of_vendor(case, fact, vendor)
+    yield from found or [Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])]
+
+
+def _of_vendor(case: Case, fact: Fact, vendor: str) -> str:
+    return f"{case.engine} on {vendor}: {fact.value}" + (
+        f" ({fact.condition})" if fact.condition else ""
+    )
+
+
+def _whole_vendor(case: Case, fact: Fact, vendor: str) -> Finding | None:
+    """What is said of a vendor's devices as such; null where the engine serves them and the rest
+    depends on the device, the host and the system."""
+    says = _of_vendor(case, fact, vendor)
     if fact.value == "none":
         return Finding(verdict=Verdict.INFEASIBLE, says=says, facts=[fact], remedy=_INSTEAD[vendor])
     if fact.value == "plugin":
@@ -94,13 +113,7 @@ def platform_unsupported(case: Case) -> Finding | None:
         return Finding(
             verdict=Verdict.UNKNOWN, says=says, facts=[fact], probe=case.probe("boot_log")
         )
-    return (
-        off_the_builds(case)
-        or _chip(case, fact, vendor)
-        or _board(case, fact)
-        or arm_host(case)
-        or Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
-    )
+    return None
 
 
 def _left_alone(case: Case, fact: Fact, says: str) -> Finding | None:
@@ -191,9 +204,9 @@ def _chip(case: Case, fact: Fact, vendor: str) -> Finding | None:
 
 def _no_override(case: Case, near: Fact) -> Finding | None:
     """Where the system has no such override the processor takes over."""
-    system, systems = (case.spec.hardware.os or "").lower(), near.detail.get("os")
+    family, systems = system(case), near.detail.get("os")
     gpu = case.target.gpu
-    if gpu is None or not isinstance(systems, list) or "windows" not in system:
+    if gpu is None or not isinstance(systems, list) or family is None or family in systems:
         return None
     return Finding(
         verdict=Verdict.DEGRADED,
@@ -233,8 +246,7 @@ def os_unsupported(case: Case) -> Finding | None:
     remedy="a build from source for this processor, or llama.cpp",
 )
 def cpu_isa_missing(case: Case) -> Finding | None:
-    arch = (case.target.arch or "x86_64").lower()
-    if arch not in {"x86_64", "amd64"}:
+    if architecture(case) != "x86_64":
         return None
     if not case.target.on_cpu:
         return _beside_gpu(case)
@@ -316,8 +328,17 @@ def driver_too_old(case: Case) -> Finding | None:
     driver = case.target.driver
     if driver is None or case.target.vendor != "nvidia":
         return None
-    if (own := own_driver_floor(case)) is not None:
+    own = own_driver_floor(case)
+    if own is not None and own.verdict is not Verdict.FEASIBLE:
         return own
+    cuda = _driver_of_cuda(case, driver)
+    if cuda is not None and cuda.verdict is not Verdict.FEASIBLE:
+        return cuda
+    return unloaded_ptx(case) or cuda or own
+
+
+def _driver_of_cuda(case: Case, driver: str) -> Finding | None:
+    """The driver against the CUDA version that the build carries; null if either is not known."""
     fact, cuda = _cuda(case)
     if cuda is None:
         return None
@@ -327,7 +348,7 @@ def driver_too_old(case: Case) -> Finding | None:
     numbers = {"driver": driver, "needs": min_driver(cuda), "cuda": cuda}
     facts = [fact] if fact else []
     if enough:
-        return unloaded_ptx(case) or Finding(
+        return Finding(
             verdict=Verdict.FEASIBLE,
             numbers=dict(numbers),
             facts=facts,

@@ -10,7 +10,7 @@ from seatrial.core.verdict import Verdict
 from seatrial.facts import Fact
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, by_fact, constraint
-from seatrial.gate.hosts import unlisted_type
+from seatrial.gate.hosts import architecture, unlisted_type
 from seatrial.gate.kernels import flag_lifts, kind, method_subjects, on_other_backend
 from seatrial.gate.method_flag import flag_against_checkpoint
 from seatrial.gate.tensor_types import unread_type
@@ -278,8 +278,7 @@ def _own_of_rocm(case: Case) -> Finding | None:
 
 def _cpu_kernel(case: Case) -> Finding | None:
     quant, flags = case.quant, {f.lower() for f in case.target.flags}
-    arch = (case.target.arch or "x86_64").lower()
-    if quant is None or not flags or arch not in {"x86_64", "amd64"}:
+    if quant is None or not flags or architecture(case) != "x86_64":
         return None
     fact = case.known.get("requires", f"cpu_flags:{quant.scheme}")
     lacking = [f for f in fact.value if f not in flags] if fact else []
@@ -344,8 +343,8 @@ def _unlisted_method(case: Case) -> Finding | None:
 @constraint(
     "dtype_unsupported",
     asks="Does the GPU have the checkpoint's 16-bit type?",
-    needs="GPU, torch_dtype, --dtype, fact min_capability bfloat16",
-    verdicts=("conditional", "degraded"),
+    needs="GPU or processor, torch_dtype, model.precision, --dtype, fact min_capability bfloat16",
+    verdicts=("conditional",),
     remedy="--dtype half and a quality check",
 )
 def dtype_unsupported(case: Case) -> Finding | None:
@@ -354,7 +353,7 @@ def dtype_unsupported(case: Case) -> Finding | None:
         return unlisted_type(case)
     if case.form == "tensorrt-engine":
         return None
-    wanted = case.set.dtype or case.spec.model.precision or model.dtype or ""
+    wanted = case.asked_type or model.dtype or ""
     if capability >= 80:
         stated = (case.set.dtype or "").lower() in {"half", "float16", "fp16"}
         return _half(case, model.model_type or "") if stated else _half_only(case, wanted)
