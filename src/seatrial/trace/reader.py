@@ -123,6 +123,9 @@ def _first_record(data: bytes) -> Record:
     return value if isinstance(value, dict) else {}
 
 
+_BOM = b"\xef\xbb\xbf"
+
+
 def json_records(member: Member, rows: Rows) -> Iterator[tuple[int, Record]]:
     """(line, object) of JSON lines; refuses what is no object, line by line."""
     decoder = msgspec.json.Decoder()
@@ -130,6 +133,8 @@ def json_records(member: Member, rows: Rows) -> Iterator[tuple[int, Record]]:
         if line is None:
             rows.bad(number, "a line of more than 64 MiB")
             continue
+        if number == 1:
+            line = line.removeprefix(_BOM)
         if not line.strip():
             continue
         try:
@@ -184,7 +189,7 @@ def records(member: Member, rows: Rows) -> Iterator[tuple[int, Record]]:
 def json_array(member: Member, rows: Rows) -> Iterator[tuple[int, Record]]:
     """(1-based place, object) of one JSON array; what is no object is refused."""
     try:
-        values = msgspec.json.decode(member.document())
+        values = msgspec.json.decode(member.document().removeprefix(_BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         rows.bad(1, "not valid JSON")
         return

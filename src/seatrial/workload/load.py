@@ -61,7 +61,7 @@ def load(path: str | Path) -> LoadedWorkload:
             where=str(path),
             remedy="give the path of a YAML file with schema: seatrial/workload/1",
         ) from error
-    spec = parse(raw, name=file.name, folder=file.resolve().parent)
+    spec = parse(raw, name=str(path), folder=file.resolve().parent)
     return LoadedWorkload(spec=spec, path=file.resolve(), raw=raw, sha256=sha256_bytes(raw))
 
 

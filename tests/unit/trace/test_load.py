@@ -51,6 +51,15 @@ def test_packings_are_read_through(name: str, data: bytes, n: int, tmp_path: Pat
     assert table.files[0].name == name
 
 
+@pytest.mark.parametrize("form", ["%s\n%s\n", "[%s,%s]"])
+def test_a_byte_order_mark_costs_no_request_in_json_either(form: str, tmp_path: Path) -> None:
+    row = '{"timestamp": 1, "prompt_tokens": 5, "completion_tokens": 6}'
+    path = tmp_path / "bom.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + (form % (row, row)).encode())
+    table = trace.load(path)
+    assert (table.n, table.bad_rows) == (2, ())
+
+
 def test_zstd_is_read_through(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl.zst"
     row = '{"timestamp": 1, "prompt_tokens": 5, "completion_tokens": 6, "user": "a, b"}'
