@@ -296,7 +296,7 @@ def _image_encoder(case: Case) -> Finding | None:
         numbers={"capability": case.capability},
         facts=[fact],
         says=f"image encoder of {case.architecture}: {fact.condition}",
-        remedy=str(fact.detail.get("remedy"))
+        remedy=str(fact.detail.get("remedy") or "another GPU, release or engine")
         if needed
         else '--limit-mm-per-prompt {"image": 0, "video": 0}',
     )

@@ -127,7 +127,7 @@ def feature_conflict_structured_specdec(case: Case) -> Finding | None:
     "feature_conflict_reasoning_structured",
     asks="Structured output from a model that thinks?",
     needs="structured output, thinking template or reasoning parser, engine's parser flag",
-    verdicts=("infeasible", "unknown", "conditional"),
+    verdicts=("infeasible", "unknown"),
     remedy="set the reasoning parser and test think x schema x stream",
 )
 def feature_conflict_reasoning_structured(case: Case) -> Finding | None:
@@ -253,6 +253,6 @@ def structured_output_unenforced(case: Case) -> Finding | None:
         verdict=Verdict.CONDITIONAL,
         facts=[fact],
         says=f"{fact.condition}",
-        remedy=str(fact.detail.get("remedy")),
+        remedy=str(fact.detail.get("remedy") or "name the grammar backend by its flag"),
         probe=case.probe("structured_output"),
     )

@@ -321,7 +321,7 @@ def _has(flags: list[str], wanted: str) -> bool:
     "driver_too_old",
     asks="Is the GPU driver new enough for the CUDA version that the build carries?",
     needs="hardware.driver, facts requires driver, requires cuda",
-    verdicts=("infeasible", "conditional", "degraded", "unknown"),
+    verdicts=("infeasible", "conditional", "degraded"),
     remedy="a newer driver, or a version of the engine built with an older CUDA",
 )
 def driver_too_old(case: Case) -> Finding | None:

@@ -221,6 +221,8 @@ def as_documented(first: Callable[..., GateRow]) -> Callable[[dict[str, Any]], N
         told = [r for r in row.reasons if r.verdict != "feasible"]
         said = [f"{r.verdict} {r.constraint}: {r.says}" for r in told]
         assert row.verdict == case.get("got", case["verdict"]), said
+        may_say = {c.id: c.verdicts for c in gate.constraints()}
+        assert [r for r in told if r.verdict not in may_say[r.constraint]] == [], "not declared"
         if case["verdict"] != "feasible" and "got" not in case:
             assert row.reasons[0].constraint in case["constraint"], said
             assert row.reasons[0].remedy

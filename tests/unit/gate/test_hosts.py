@@ -204,3 +204,11 @@ def test_a_fact_without_a_remedy_leaves_none_unsaid(
     found = row(*case, env=_MIG if case[0] == "ollama" else {}, args=args)
     assert "None" not in {r.remedy for r in found.reasons}
     assert constraint is None or _said(found, constraint), found.reasons
+
+
+@pytest.mark.usefixtures("_without_details")
+def test_a_schema_without_a_grammar_backend_has_a_remedy_of_its_own(row: Any) -> None:
+    asked = {**SHORT, "structured_output": "json_schema"}
+    found = row("tensorrt-llm", "1.2.1", "llama-8b", {"gpu": "h100-80gb"}, requires=asked)
+    (said,) = _said(found, "structured_output_unenforced")
+    assert said.remedy == "name the grammar backend by its flag"
