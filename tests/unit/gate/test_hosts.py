@@ -212,3 +212,19 @@ def test_a_schema_without_a_grammar_backend_has_a_remedy_of_its_own(row: Any) ->
     found = row("tensorrt-llm", "1.2.1", "llama-8b", {"gpu": "h100-80gb"}, requires=asked)
     (said,) = _said(found, "structured_output_unenforced")
     assert said.remedy == "name the grammar backend by its flag"
+
+
+def test_behind_a_floor_that_is_met_the_kernels_that_come_as_ptx_count(
+    row: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Knowledge.get
+
+    def get(self: Knowledge, predicate: str, subject: str) -> Fact | None:
+        fact = plain(self, predicate, "driver:ptx" if subject == "driver" else subject)
+        own = fact is not None and subject == "driver"
+        return msgspec.structs.replace(fact, value="535") if own else fact
+
+    monkeypatch.setattr(Knowledge, "get", get)
+    hardware = {"gpu": "h100-80gb", "driver": "550.144"}
+    (said,) = _said(row("vllm", "0.11.2", "llama-8b", hardware), "driver_too_old")
+    assert (said.verdict, said.numbers["needs"]) == ("conditional", "570")
