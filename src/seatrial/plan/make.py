@@ -176,7 +176,8 @@ def _notes(spec: Workload, arms: int, expected: float | None) -> list[str]:
         notes.append("one candidate only: it is measured against the SLOs, not against another")
     if expected is not None and expected > spec.trial.budget_minutes:
         notes.append(
-            f"{expected:.0f} min are expected and {spec.trial.budget_minutes:.0f} min were given;"
-            " the planned starts are kept, since fewer could not answer the question"
+            f"at least {expected:.1f} min are expected and {spec.trial.budget_minutes:g} min were "
+            "given; the planned starts are kept, since fewer could not answer the question: "
+            "traffic.slice shortens each"
         )
     return notes

@@ -116,7 +116,7 @@ class _Run:
         facts = load_facts()
         table, host, print_ = self._traffic(facts)
         verdicts, candidates = self._probe(self._gate(print_, facts, host))
-        survivors = self._plan(verdicts, print_)
+        survivors = self._plan(verdicts, print_, table)
         candidates = {arm.candidate: candidates[arm.candidate] for arm in survivors.survivors}
         quality = self._quality(candidates)
         cells = self._bench(survivors, candidates, table, described(host))
@@ -191,10 +191,16 @@ class _Run:
         merged = self._kept(elimination.NAME, GateTable, lambda: after_probes(table, reports))
         return merged, candidates
 
-    def _plan(self, table: GateTable, print_: Fingerprint) -> Plan:
-        return self._kept(
-            "plan.json", Plan, lambda: plan.make(self.spec, table, fingerprint=print_)
+    def _plan(self, table: GateTable, print_: Fingerprint, requests: RequestTable) -> Plan:
+        minutes = _span_minutes(requests)
+        made = self._kept(
+            "plan.json",
+            Plan,
+            lambda: plan.make(self.spec, table, fingerprint=print_, minutes_per_cell=minutes),
         )
+        for note in made.notes:
+            self.progress.step("plan", note)
+        return made
 
     def _quality(self, candidates: dict[str, TrialCandidate]) -> dict[str, QualityResult]:
         reference = reference_of(list(candidates.values()))
@@ -268,3 +274,10 @@ def described(host: Host) -> str:
     gpus = ", ".join(device.product for device in host.gpus) or "no GPU"
     memory = round(host.usable_memory_bytes / GIB)
     return f"{host.cpu_name}, {host.usable_cores:g} cores, {memory} GiB, {gpus}"
+
+
+def _span_minutes(requests: RequestTable) -> float | None:
+    """What one cell takes at least: its traffic's own length; null where it has no times."""
+    if requests.arrival_ns is None or requests.n < 2:
+        return None
+    return float(requests.arrival_ns.max() - requests.arrival_ns.min()) / 60e9
