@@ -221,8 +221,9 @@ def test_behind_a_floor_that_is_met_the_kernels_that_come_as_ptx_count(
 
     def get(self: Knowledge, predicate: str, subject: str) -> Fact | None:
         fact = plain(self, predicate, "driver:ptx" if subject == "driver" else subject)
-        own = fact is not None and subject == "driver"
-        return msgspec.structs.replace(fact, value="535") if own else fact
+        if fact is None or subject != "driver":
+            return fact
+        return msgspec.structs.replace(fact, value="535")
 
     monkeypatch.setattr(Knowledge, "get", get)
     hardware = {"gpu": "h100-80gb", "driver": "550.144"}
