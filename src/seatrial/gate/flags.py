@@ -249,6 +249,8 @@ def _text(args: dict[str, Any], names: tuple[str, ...]) -> str | None:
 def _truthy(args: dict[str, Any], names: tuple[str, ...]) -> bool:
     for name in names:
         value = args.get(name)
+        if isinstance(value, str) and _said(value) is False:
+            continue
         if value not in (None, False, 0, 1, "", [], {}) or value is True:
             return True
         if value == 1 and name.startswith("enable"):

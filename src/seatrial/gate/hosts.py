@@ -73,7 +73,7 @@ def own_driver_floor(case: Case) -> Finding | None:
         )
     alone = bool(fact.detail.get("falls_back"))
     return Finding(
-        verdict=Verdict.DEGRADED if alone else Verdict.INFEASIBLE,
+        verdict=Verdict.DEGRADED if alone else Verdict.CONDITIONAL,
         says=f"{says}; this is {driver}"
         + (": it runs on the processor" if alone else f": {fact.condition}"),
         numbers=dict(numbers),

@@ -105,7 +105,7 @@ def context_limit_set(case: Case) -> Finding | None:
     need, own = case.context, case.set.length or scaling.own_length(case)
     if (whole := _prompt_in_one(case) or _unsplit(case) or _fitting_unknown(case)) is not None:
         return whole
-    if not need or not own or own >= need or case.engine in {"llama.cpp", "ollama"}:
+    if not need or not own or own >= need or case.engine == "llama.cpp":
         return None
     return Finding(
         verdict=Verdict.CONDITIONAL,

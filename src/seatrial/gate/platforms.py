@@ -321,7 +321,7 @@ def _has(flags: list[str], wanted: str) -> bool:
     "driver_too_old",
     asks="Is the GPU driver new enough for the CUDA version that the build carries?",
     needs="hardware.driver, facts requires driver, requires cuda",
-    verdicts=("infeasible", "conditional", "degraded"),
+    verdicts=("conditional", "degraded"),
     remedy="a newer driver, or a version of the engine built with an older CUDA",
 )
 def driver_too_old(case: Case) -> Finding | None:
@@ -355,7 +355,7 @@ def _driver_of_cuda(case: Case, driver: str) -> Finding | None:
             says=f"driver {driver} runs CUDA {cuda} (from {min_driver(cuda)})",
         )
     return Finding(
-        verdict=Verdict.INFEASIBLE,
+        verdict=Verdict.CONDITIONAL,
         says=f"{case.engine} {case.version or ''} is built with CUDA {cuda}, which needs driver "
         f"{min_driver(cuda)}; this is {driver}",
         numbers=dict(numbers),
