@@ -93,6 +93,8 @@ def quant_unsupported(case: Case) -> Finding | None:
         return _unlisted_method(case)
     if (other := _not_on_platform(case)) is not None:
         return other
+    if (unlisted := _class_without_it(case)) is not None:
+        return unlisted
     says = f"quant_method {quant.method} in {case.engine} {case.version or ''}: {fact.value}"
     if fact.value == "plugin":
         plugin, last = fact.detail.get("plugin"), fact.detail.get("last_version")
@@ -110,6 +112,16 @@ def quant_unsupported(case: Case) -> Finding | None:
             remedy="another checkpoint of the model, or another engine",
         )
     return Finding(verdict=Verdict.FEASIBLE, says=says, facts=[fact])
+
+
+def _class_without_it(case: Case) -> Finding | None:
+    """A method that each model class had to be made ready for."""
+    method = case.quant.method if case.quant else None
+    fact = case.known.get("requires", f"classes:{method}")
+    if fact is None or not isinstance(fact.value, list) or case.architecture in fact.value:
+        return None
+    what = f"{method} with {case.architecture}"
+    return by_fact(case, fact, what, remedy=f"{case.engine} {fact.until} or later")
 
 
 _GONE = ("removed", "none", "absent")

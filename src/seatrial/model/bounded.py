@@ -97,9 +97,12 @@ class Keys:
         return None
 
     def integer(self, *names: str, high: int = MAX_COUNT) -> int | None:
-        """The first of these keys that holds a whole number in 0..high."""
+        """The first of these keys that holds a whole number in 0..high, or one for each layer (the
+        largest of them: Gemma 3n writes its widths so)."""
         for name in names:
             value = self.values.get(name)
+            if isinstance(value, list) and value and all(type(item) is int for item in value):
+                value = max(value)
             if value is None or isinstance(value, bool):
                 continue
             if isinstance(value, float) and value.is_integer():

@@ -139,6 +139,7 @@ def shapes() -> dict[str, dict[str, Any]]:
         "unseen-13-models.yaml",
         "unseen-14-models.yaml",
         "unseen-15-models.yaml",
+        "unseen-16-models.yaml",
         *sorted(f.name for f in DATA.glob("archetypes-*-models.yaml")),
     )
     return {k: v for f in named for k, v in yaml.safe_load((DATA / f).read_text()).items()}

@@ -15,7 +15,7 @@ DATA = Path(__file__).resolve().parents[2] / "data" / "gate"
 FILES = (
     "independent.yaml",
     "independent-2.yaml",
-    *(f"unseen-{n}.yaml" for n in (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)),
+    *(f"unseen-{n}.yaml" for n in (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)),
 )
 READ = [yaml.safe_load((DATA / file).read_text()) for file in FILES]
 CASES = {name: case for file in READ for name, case in file.items()}
