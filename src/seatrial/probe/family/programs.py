@@ -63,7 +63,7 @@ def grammar_cost(stand: Stand, subject: Subject) -> FamilyTrial:
         request = adapter.constraint("json_schema", schema)
         if request is None:
             break
-        spoken = [subject.speak(PROMPT, 16 * size + 48, **request) for _ in range(REPEATS)]
+        spoken = [subject.speak(PROMPT, 24 * size + 48, **request) for _ in range(REPEATS)]
         valid = sum(obeys(s.text, schema) for s in spoken) / len(spoken)
         share = min(share, valid)
         length = len(json.dumps(schema))
