@@ -9,22 +9,15 @@ release, and the types are kept as ranges over the releases read. Needs a networ
 
 from __future__ import annotations
 
-import datetime
 import re
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from facts_transformers import ranges
+from facts_releases import write
 
-from seatrial.core.errors import SeatrialError
-from seatrial.facts import version as order
 from seatrial.facts.extract.findings import Source
-from seatrial.facts.reach.index import Index
-from seatrial.facts.sync import open_release, release_file
 
 TARGET = Path(__file__).resolve().parents[1] / "src/seatrial/facts/history/config_types.json"
-FIRST = "0.4.0"
+FIRST = {"vllm": "0.4.0", "sglang": "0.4.0"}
 MEMBERS = {
     "vllm": ("vllm/transformers_utils/config.py", "vllm/transformers_utils/configs/*.py"),
     "sglang": (
@@ -52,32 +45,5 @@ def types_of(source: Source, engine: str) -> set[str]:
     return found
 
 
-def read(engine: str, index: Index) -> dict[str, Any]:
-    """One engine's part of the file."""
-    versions, readings = [], []
-    for version in sorted(index.versions(engine), key=order.key):
-        if order.is_prerelease(version) or order.key(version) < order.key(FIRST):
-            continue
-        try:
-            artefact = open_release(release_file(engine, version, index), index)
-            readings.append(types_of(Source(artefact, version, check=False), engine))
-        except SeatrialError as error:
-            print("  ", engine, version, error)
-            continue
-        versions.append(version)
-    return {"members": list(MEMBERS[engine]), "versions": versions, "types": ranges(readings)}
-
-
-def main() -> None:
-    """Read both engines."""
-    index = Index()
-    body = {
-        "schema": "seatrial/config-types/1",
-        "verified_on": datetime.date.today().isoformat(),
-        "engines": {engine: read(engine, index) for engine in MEMBERS},
-    }
-    TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
-
-
 if __name__ == "__main__":
-    main()
+    write(TARGET, MEMBERS, FIRST, types_of)

@@ -9,19 +9,12 @@ release. The members that hold the tables are read by byte range from every rele
 
 from __future__ import annotations
 
-import datetime
 import re
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from facts_transformers import ranges
+from facts_releases import write
 
-from seatrial.core.errors import SeatrialError
-from seatrial.facts import version as order
 from seatrial.facts.extract.findings import Source
-from seatrial.facts.reach.index import Index
-from seatrial.facts.sync import open_release, release_file
 
 TARGET = Path(__file__).resolve().parents[1] / "src/seatrial/facts/history/parsers.json"
 FIRST = {"vllm": "0.6.3", "sglang": "0.4.3"}
@@ -48,7 +41,7 @@ _NAME = re.compile(r'"([\w.-]+)"')
 
 
 def names_of(source: Source, engine: str) -> set[str]:
-    """``tool:NAME`` and ``reasoning:NAME`` of one release."""
+    """``tool:NAME`` and ``reasoning:NAME`` of one release; none where no tool's name is found."""
     paths = source.glob(*MEMBERS[engine])
     source.fetch(paths)
     found: set[str] = set()
@@ -57,39 +50,8 @@ def names_of(source: Source, engine: str) -> set[str]:
         names = {n for said in _REGISTERED.findall(text) for n in _NAME.findall(said)}
         names |= {n for table in _TABLE.findall(text) for n in _KEY.findall(table)}
         found |= {f"{'reasoning' if 'reasoning' in path else 'tool'}:{n}" for n in names}
-    return found
-
-
-def read(engine: str, index: Index) -> dict[str, Any]:
-    """One engine's part of the file; a release in which nothing was found is left out."""
-    versions, readings = [], []
-    for version in sorted(index.versions(engine), key=order.key):
-        if order.is_prerelease(version) or order.key(version) < order.key(FIRST[engine]):
-            continue
-        try:
-            artefact = open_release(release_file(engine, version, index), index)
-            names = names_of(Source(artefact, version, check=False), engine)
-        except SeatrialError as error:
-            print("  ", engine, version, error)
-            continue
-        if not any(name.startswith("tool:") for name in names):
-            print("  ", engine, version, "no names found")
-            continue
-        versions.append(version)
-        readings.append(names)
-    return {"members": list(MEMBERS[engine]), "versions": versions, "types": ranges(readings)}
-
-
-def main() -> None:
-    """Read both engines."""
-    index = Index()
-    body = {
-        "schema": "seatrial/config-types/1",
-        "verified_on": datetime.date.today().isoformat(),
-        "engines": {engine: read(engine, index) for engine in MEMBERS},
-    }
-    TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
+    return found if any(name.startswith("tool:") for name in found) else set()
 
 
 if __name__ == "__main__":
-    main()
+    write(TARGET, MEMBERS, FIRST, names_of)

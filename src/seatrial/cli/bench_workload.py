@@ -39,7 +39,7 @@ def bench_workload(
         PrerequisiteError: the candidate's engine is not on this machine.
         EngineError: the engine does not start or does not generate.
     """
-    from contextlib import ExitStack, nullcontext
+    from contextlib import nullcontext
 
     import msgspec
 
@@ -54,7 +54,7 @@ def bench_workload(
     resolved = resolve_traffic(loaded, progress=console.progress)
 
     def fill(folder: Path) -> Cell:
-        stack = ExitStack()
+        log_stays: AbstractContextManager[None] = nullcontext()
         if chosen is None:
             place: AbstractContextManager[RunningEngine] = nullcontext(
                 attach(endpoint or "", engine=engine, model=model)
@@ -63,8 +63,8 @@ def bench_workload(
             log = folder / "engine.log"
             place = started(chosen, loaded.spec, keep_log=log, progress=console.progress)
             kept = (out.parent if out else Path()) / f"{chosen.id}.engine.log"
-            stack.enter_context(_log_stays(log, kept))
-        with stack, place as running:
+            log_stays = _log_stays(log, kept)
+        with log_stays, place as running:
             cell = measure(
                 engine=running,
                 candidate=chosen.id if chosen else running.adapter.name,

@@ -10,9 +10,10 @@ from seatrial.gate.constraint import Finding
 def baked_in(case: Case, remedy: str) -> Finding | None:
     """Ranks and lengths that the build fixed (NVIDIA/TensorRT-LLM#1992, #1780): an engine of two
     ranks needs two devices, one built for 2048 tokens takes no more."""
-    traits = case.model.traits if case.model else []
-    fixed = dict(t.removeprefix("build:").split("=") for t in traits if t.startswith("build:"))
-    ranks, length = int(fixed.get("ranks", 1)), int(fixed.get("max_seq_len", 0))
+    if case.model is None:
+        return None
+    ranks = int(case.model.trait("build-ranks") or 1)
+    length = int(case.model.trait("build-length") or 0)
     if ranks > max(case.target.devices, 1):
         says = f"the engine was built for {ranks} ranks, there are {case.target.devices} devices"
     elif length and case.context and case.context > length:

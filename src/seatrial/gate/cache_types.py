@@ -193,7 +193,7 @@ def _fp8_cache_below(case: Case, asked: str, listed: Fact | None) -> Finding | N
             facts=[chunked],
             says=f"a cache in {asked} with chunked prefill on compute {capability / 10:.1f}: "
             f"{chunked.condition}",
-            remedy=str(chunked.detail.get("remedy")),
+            remedy=str(chunked.detail.get("remedy") or "leave chunked prefill off"),
         )
     shown = case.known.get("min_capability", f"kv_cache:{asked.lower()}")
     taken = shown is not None and capability >= shown.value and _heads_taken(case, shown)

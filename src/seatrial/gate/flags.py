@@ -221,8 +221,7 @@ def _host_experts(args: dict[str, Any], env: dict[str, str]) -> int:
             "n_cpu_moe": env.get("LLAMA_ARG_N_CPU_MOE"),
             "cpu_moe": env.get("LLAMA_ARG_CPU_MOE"),
         }
-        off = {None, "", "0", "false", "off", "no"}
-        args = args | {k: v for k, v in said.items() if (v.lower() if v else v) not in off}
+        args = args | {k: v for k, v in said.items() if v and _said(v) is not False}
     if (layers := _number(args, ("n_cpu_moe", "ncmoe"))) is not None:
         return layers
     moved = _text(args, ("override_tensor", "ot")) or ""

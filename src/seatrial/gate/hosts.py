@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from seatrial.core.verdict import Verdict
 from seatrial.gate.case import Case
 from seatrial.gate.constraint import Finding, by_fact
-from seatrial.hardware.cuda import driver_key
+from seatrial.hardware.cuda import driver_key, driver_reaches
 
 _SAME_ARCH = {"arm64": "aarch64", "amd64": "x86_64"}
 BIG_ENDIAN = {"s390x", "ppc64"}
@@ -59,12 +61,12 @@ def own_driver_floor(case: Case) -> Finding | None:
     for most, higher in fact.detail.get("by_capability", []):
         if capability <= most and driver_key(higher) > driver_key(floor):
             floor = higher
-    have, need = driver_key(driver), driver_key(floor)
     says = f"{case.engine} {case.version or ''} takes NVIDIA drivers from {floor} on"
     numbers = {"driver": driver, "needs": floor}
-    if not have:
+    enough = driver_reaches(driver, floor)
+    if enough is None:
         return None
-    if have >= need[: len(have)]:
+    if enough:
         return Finding(
             verdict=Verdict.FEASIBLE,
             says=f"{says}; this is {driver}",
@@ -89,17 +91,16 @@ def unloaded_ptx(case: Case) -> Finding | None:
     fact, driver = case.known.get("requires", "driver:ptx"), case.target.driver
     if fact is None or driver is None or case.capability not in fact.detail.get("capability", []):
         return None
-    have, need = driver_key(driver), driver_key(str(fact.value))
-    if not have or have >= need[: len(have)]:
+    if driver_reaches(driver, str(fact.value)) is not False:
         return None
-    return Finding(
+    found = by_fact(
+        case,
+        fact,
+        f"driver {driver} on compute {(case.capability or 0) / 10:.1f}",
         verdict=Verdict.CONDITIONAL,
-        says=f"driver {driver} on compute {(case.capability or 0) / 10:.1f} in {case.engine} "
-        f"{case.version or ''}: {fact.condition}",
-        numbers={"driver": driver, "needs": str(fact.value)},
-        facts=[fact],
-        remedy=str(fact.detail.get("remedy") or f"driver {fact.value}"),
+        remedy=f"driver {fact.value}",
     )
+    return msgspec.structs.replace(found, numbers={"driver": driver, "needs": str(fact.value)})
 
 
 def off_the_builds(case: Case) -> Iterator[Finding]:
@@ -180,12 +181,7 @@ def _generation(case: Case) -> Finding | None:
     found = by_fact(case, fact, case.target.gpu_name or "", remedy="another release or engine")
     if not (build or ways):
         return found
-    return Finding(
-        verdict=Verdict.CONDITIONAL,
-        says=found.says,
-        facts=[fact],
-        remedy=str(build or ways),
-    )
+    return msgspec.structs.replace(found, verdict=Verdict.CONDITIONAL, remedy=str(build or ways))
 
 
 def _processor(case: Case) -> Finding | None:

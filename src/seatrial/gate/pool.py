@@ -273,9 +273,8 @@ def compiled_chunk(case: Case) -> int | None:
     stated = case.args.get("prefill_chunk_size")
     if isinstance(stated, int) and stated > 0:
         return stated
-    traits = case.loaded.traits
-    word = next((t for t in traits if t.startswith("chunk:")), None)
-    return int(word.partition(":")[2]) if word else None
+    built = case.loaded.trait("chunk")
+    return int(built) if built else None
 
 
 def _compiled_buffers(case: Case, model: ModelInfo, chunk: int) -> Band:
@@ -292,14 +291,13 @@ def _encoder_profile(case: Case, model: ModelInfo, seqs: int) -> int:
     """vLLM's first engine core, which ran encoder-decoders until 0.10.2, profiled an encoder input
     for every sequence at once: two copies each of the feed-forward and the hidden states, 9.2 GiB
     of whisper-large-v3-turbo at 256 (vllm-project/vllm#15216: 12 GB do not hold it)."""
-    word = next((t for t in model.traits if t.startswith(("source:", "image:"))), None)
-    if word is None or case.engine != "vllm" or at_least(case, "0.10.2"):
+    if case.engine != "vllm" or at_least(case, "0.10.2"):
         return 0
-    if word.startswith("image:"):  # of 256 images of Llama-3.2 (#10569): pixels [256, 1, 1, 4, ...]
-        return seqs * int(word.partition(":")[2])
-    shape = model.shape
+    source, shape = model.trait("source"), model.shape
+    if source is None:  # of 256 images of Llama-3.2 (#10569): pixels [256, 1, 1, 4, ...]
+        return seqs * int(model.trait("image") or 0)
     width = 2 * (shape.intermediate or 0) + 2 * (shape.hidden or 0)
-    return seqs * int(word.partition(":")[2]) * width * 2
+    return seqs * int(source) * width * 2
 
 
 def _other(case: Case) -> Band:

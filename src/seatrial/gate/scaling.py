@@ -53,8 +53,8 @@ def own_length(case: Case) -> int | None:
     written, where the original length stands beside the factor."""
     if case.engine != "sglang" or case.model is None:
         return None
-    word = next((t for t in case.model.traits if t.startswith("positions:")), None)
-    return int(word.partition(":")[2]) if word else None
+    written = case.model.trait("positions")
+    return int(written) if written else None
 
 
 def _llama_cpp(case: Case, own: int) -> int | None:

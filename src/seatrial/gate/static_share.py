@@ -62,7 +62,6 @@ def _beside_towers(case: Case, rule: dict[str, Any]) -> float:
         return 1.0
     if rule["towers"] != "by size":
         return float(rule["towers"])
-    word = next((t for t in model.traits if t.startswith("tower:")), "tower:24x1024")
-    layers, _, hidden = word.partition(":")[2].partition("x")
+    layers, _, hidden = (model.trait("tower") or "24x1024").partition("x")
     ratio = int(layers) * int(hidden) ** 2 / (24 * 1024**2)
     return 0.95 * max(0.8, min(1.05, 1 - 0.1 * (ratio - 1)))

@@ -31,11 +31,15 @@ def min_driver(cuda: str | int) -> str | None:
 
 
 def driver_suffices(driver: str, cuda: str | int) -> bool | None:
-    """Whether ``driver`` runs binaries of that CUDA major version; None if that is not known.
+    """Whether ``driver`` runs binaries of that CUDA major version; None if that is not known."""
+    floor = min_driver(cuda)
+    return None if floor is None else driver_reaches(driver, floor)
+
+
+def driver_reaches(driver: str, floor: str) -> bool | None:
+    """Whether a driver is this one or newer; None where it has no number.
 
     A shorter number is not older: only the parts that are given are compared (580.65 against
     580.65.06)."""
-    floor, have = min_driver(cuda), driver_key(driver)
-    if floor is None or not have:
-        return None
-    return have >= driver_key(floor)[: len(have)]
+    have = driver_key(driver)
+    return have >= driver_key(floor)[: len(have)] if have else None

@@ -191,6 +191,11 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[str]
     traits: list[str] = []
 
+    def trait(self, name: str) -> str | None:
+        """What is said of a trait that has a value (``name:value``); null if it is not there."""
+        found = (t.partition(":") for t in self.traits)
+        return next((value for key, colon, value in found if colon and key == name), None)
+
     @property
     def recurrent(self) -> bool:
         """Whether some of its layers keep a state instead of a cache that grows."""

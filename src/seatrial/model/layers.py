@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import msgspec
-
 from seatrial.model.bounded import Keys, damaged
 from seatrial.model.info import CacheGroup, Shape
 
@@ -237,8 +235,14 @@ def _mamba2(keys: Keys, layers: int, heads: int) -> CacheGroup | None:
         return None
     groups = keys.integer("n_groups", "mamba_n_groups", "mamba_ngroups") or 1
     kernel = keys.integer("conv_kernel", "mamba_d_conv") or 4
-    kept = _state(layers, heads * dim * state, (kernel - 1) * (heads * dim + 2 * groups * state))
-    return msgspec.structs.replace(kept, state_heads=heads, state_groups=groups)
+    return CacheGroup(
+        kind="state",
+        layers=layers,
+        recurrent_elements=heads * dim * state,
+        conv_elements=(kernel - 1) * (heads * dim + 2 * groups * state),
+        state_heads=heads,
+        state_groups=groups,
+    )
 
 
 def _state(layers: int, recurrent: int, conv: int) -> CacheGroup:

@@ -46,14 +46,14 @@ def built_for(keys: Keys) -> int | None:
 
 
 def baked_in(keys: Keys) -> list[str]:
-    """What the build fixed, as traits: ``build:ranks=2``, ``build:max_seq_len=2048``."""
+    """What the build fixed, as traits: ``build-ranks:2``, ``build-length:2048``."""
     build, pretrained = keys.section("build_config"), keys.section("pretrained_config")
     mapping = pretrained.section("mapping") if pretrained else None
     found = []
     if mapping and (ranks := mapping.integer("world_size", high=1 << 12)):
-        found.append(f"build:ranks={ranks}")
+        found.append(f"build-ranks:{ranks}")
     if build and (length := build.integer("max_seq_len", high=1 << 26)):
-        found.append(f"build:max_seq_len={length}")
+        found.append(f"build-length:{length}")
     return found
 
 

@@ -20,6 +20,7 @@ from seatrial.trace.rows import Rows
 from seatrial.trace.source import Member
 
 MAX_FIELD = 16 << 20
+_BOM = b"\xef\xbb\xbf"
 Record = dict[str, Any]
 
 
@@ -39,14 +40,14 @@ class Head:
     @cached_property
     def first(self) -> bytes:
         """The first byte that is no blank: ``{`` and ``[`` begin JSON."""
-        return self.data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+        return self.data[:1024].lstrip(_BOM + b" \t\r\n")[:1]
 
     @cached_property
     def header(self) -> tuple[str, ...]:
         """Names of the columns if the first line looks like CSV, as written."""
         if self.first in (b"{", b"["):
             return ()
-        line, _, _ = self.data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+        line, _, _ = self.data.removeprefix(_BOM).partition(b"\n")
         return _header(line)
 
     @cached_property
@@ -123,9 +124,6 @@ def _first_record(data: bytes) -> Record:
     return value if isinstance(value, dict) else {}
 
 
-_BOM = b"\xef\xbb\xbf"
-
-
 def json_records(member: Member, rows: Rows) -> Iterator[tuple[int, Record]]:
     """(line, object) of JSON lines; refuses what is no object, line by line."""
     decoder = msgspec.json.Decoder()
@@ -180,7 +178,7 @@ def _bounded(text: io.TextIOWrapper) -> Iterator[str]:
 
 def records(member: Member, rows: Rows) -> Iterator[tuple[int, Record]]:
     """Rows of a CSV or of JSON lines, by how the stream begins."""
-    first = member.head().lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    first = member.head().lstrip(_BOM + b" \t\r\n")[:1]
     if first == b"[":
         return json_array(member, rows)
     return json_records(member, rows) if first == b"{" else csv_records(member, rows)
